@@ -1,0 +1,48 @@
+# Everything starts from nothing: `make test` and `make demo` create .venv and install into it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/installed
+
+.PHONY: help demo test test-all lint format bench clean
+
+help:
+	@echo "make demo      the main job, on a fresh machine"
+	@echo "make test      lint and tests, two workers"
+	@echo "make test-all  the same with the slow tests"
+	@echo "make lint      ruff, mypy --strict, import-linter"
+	@echo "make format    let ruff mend what it can"
+	@echo "make bench     speed of a step and of the linear programme, as ratios"
+	@echo "make clean     remove .venv and caches"
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip -c constraints.txt
+	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/python examples/toy_front.py --out toy_front.png
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+test: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 -m "not slow"
+
+test-all: lint
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
+
+format: $(STAMP)
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+bench: $(STAMP)
+	$(BIN)/python benchmarks/linear_program.py
+	$(BIN)/python benchmarks/step.py
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

@@ -1,0 +1,214 @@
+"""What a scheme sees of a step, and what it answers: inner products in, weights out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Vector: TypeAlias = NDArray[np.float64]
+Matrix: TypeAlias = NDArray[np.float64]
+
+SMALLEST_LOSS = 1e-8
+"""Losses are raised to this value, so that the schemes that divide by them or take logarithms stay defined."""
+
+_ROUNDING = 1e-3
+"""How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding, no more."""
+
+
+class ProblemError(ValueError):
+    """The inner products cannot be those of gradients; the message names the entry."""
+
+
+class GuideMissingError(ValueError):
+    """A guided scheme was asked for weights without a guide."""
+
+
+class Move(str, Enum):
+    """By which rule the weights were chosen; counted in every report."""
+
+    FIXED = "fixed"  # given before the step
+    HELD = "held"  # chosen at an earlier step and kept
+    LEARNED = "learned"  # from the scheme's memory or the loss values
+    GUIDED = "guided"  # the guide's loss falls
+    BALANCE = "balance"  # towards a wanted proportion of the losses
+    DESCENT = "descent"  # no objective rises
+    COMBINED = "combined"  # the scheme's own compromise, without such a promise
+    FALLBACK = "fallback"  # the programme has no solution: the scheme's documented substitute
+    SAFETY_NET = "safety-net"  # numerical failure: the exact min-norm weights
+
+
+def _vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
+    array = np.array(values, dtype=np.float64)
+    if array.ndim != 1 or (length is not None and len(array) != length):
+        wanted = "(m,)" if length is None else f"({length},)"
+        raise ProblemError(f"{name} must have shape {wanted}, got {array.shape}")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if len(bad):
+        raise ProblemError(f"{name}[{bad[0]}] is {array[bad[0]]}: every entry must be finite")
+    array.setflags(write=False)
+    return array
+
+
+@dataclass(frozen=True, eq=False)
+class Guide:
+    """The inner products of the objectives' gradients with the guide's.
+
+    Args:
+        dots: <g_i, g_v>, shape (m,).
+        square: <g_v, g_v>; NaN where it was not measured.
+        loss: L_val, non-negative where the theory holds; infinite where it was not measured.
+    """
+
+    dots: Vector
+    square: float = float("nan")
+    loss: float = float("inf")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "dots", _vector(self.dots, "guide.dots"))
+        if self.square < 0 or np.isinf(self.square):
+            raise ProblemError(f"guide.square is {self.square}: it is a squared norm")
+        if np.isnan(self.loss):
+            raise ProblemError("guide.loss is NaN")
+
+
+@dataclass(frozen=True, eq=False)
+class Problem:
+    """One step as a scheme sees it: the inner products of m gradients, the losses, and the guide.
+
+    Args:
+        gram: A_ij = <g_i, g_j>, shape (m, m), in the metric of the step.
+        losses: L_i, shape (m,); values under 1e-8 are raised to it.
+        guide: the held-out gradient's inner products, where there is a guide.
+        roles: what each objective is ("source", "alignment", "target", ...); empty, or one a row.
+    """
+
+    gram: Matrix
+    losses: Vector
+    guide: Guide | None = None
+    roles: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        gram = _gram(self.gram)
+        losses = np.maximum(_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
+        losses.setflags(write=False)
+        object.__setattr__(self, "gram", gram)
+        object.__setattr__(self, "losses", losses)
+        if self.roles and len(self.roles) != len(gram):
+            raise ProblemError(f"roles has {len(self.roles)} entries for {len(gram)} objectives")
+        if self.guide is not None:
+            _check_guide(self.guide, np.diagonal(gram))
+
+    @property
+    def size(self) -> int:
+        """The number m of objectives."""
+        return len(self.losses)
+
+    def need_guide(self, scheme: str) -> Guide:
+        """The guide, or an error that says which scheme wants one and how to give it."""
+        if self.guide is None:
+            raise GuideMissingError(
+                f"the scheme {scheme!r} needs a guide: pass guide=, the loss on held-out target data "
+                "(or choose a scheme without a guide, such as 'linear' or 'mgda')"
+            )
+        return self.guide
+
+
+def _gram(values: ArrayLike) -> Matrix:
+    gram = np.array(values, dtype=np.float64)
+    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
+        raise ProblemError(f"gram must be square, (m, m) with m >= 1, got shape {gram.shape}")
+    for row, column in np.argwhere(~np.isfinite(gram)):
+        raise ProblemError(f"gram[{row}, {column}] is {gram[row, column]}: every entry must be finite")
+    diagonal = np.diagonal(gram)
+    for row in np.flatnonzero(diagonal < 0):
+        raise ProblemError(f"gram[{row}, {row}] is {diagonal[row]}: a squared norm cannot be negative")
+    norms = np.sqrt(diagonal)
+    bounds = np.outer(norms, norms)
+    for row, column in np.argwhere(np.abs(gram - gram.T) > _ROUNDING * bounds + np.finfo(float).tiny):
+        raise ProblemError(
+            f"gram[{row}, {column}] is {gram[row, column]} but gram[{column}, {row}] is {gram[column, row]}: "
+            "a Gram matrix is symmetric"
+        )
+    _check_products("gram[{}, {}]", gram, bounds)
+    gram = (gram + gram.T) / 2
+    gram.setflags(write=False)
+    return gram
+
+
+def _check_guide(guide: Guide, squares: Vector) -> None:
+    if len(guide.dots) != len(squares):
+        raise ProblemError(f"guide.dots has {len(guide.dots)} entries for {len(squares)} objectives")
+    if not np.isnan(guide.square):
+        _check_products("guide.dots[{}]", guide.dots, np.sqrt(squares * guide.square))
+
+
+def _check_products(name: str, products: Matrix | Vector, bounds: Matrix | Vector) -> None:
+    """Cauchy-Schwarz, |<a, b>| <= |a| |b|, up to rounding and underflow."""
+    for index in np.argwhere(np.abs(products) > (1 + _ROUNDING) * bounds + np.finfo(float).tiny):
+        raise ProblemError(
+            f"{name.format(*index)} is {products[tuple(index)]}, larger than the product of the norms, "
+            f"{bounds[tuple(index)]}: no gradients have these inner products"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What a scheme chose: the step goes along m Σ alpha_i g_i.
+
+    Args:
+        alpha: shape (m,); 1/m everywhere is the plain sum of the losses.
+        move: the rule that chose it.
+    """
+
+    alpha: Vector
+    move: Move = field(default=Move.COMBINED)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alpha", _vector(self.alpha, "alpha"))
+
+
+class Scheme(Protocol):
+    """Anything that turns a problem into weights.
+
+    A class may say `guided = True` (it reads the guide; without one it raises GuideMissingError) or `guided = False`
+    (the guide's gradient need not be computed); where it says nothing, a guide that is given is computed.
+    """
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of this step."""
+        ...
+
+
+@runtime_checkable
+class AheadScheme(Protocol):
+    """A scheme that can know its weights before any gradient: then one ordinary backward pass is enough."""
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of this step."""
+        ...
+
+    def ahead(self, losses: Vector, /) -> Weights | None:
+        """The weights of this step from the losses alone, or None: the inner products are needed."""
+        ...
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A scheme with memory: what it must keep over a restart, as plain numbers and lists."""
+
+    def state_dict(self) -> dict[str, object]:
+        """The memory, as plain Python numbers, lists and dictionaries."""
+        ...
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Take up the memory of an earlier `state_dict`."""
+        ...
+
+
+def reads_guide(scheme: Scheme) -> bool:
+    """Whether the guide's gradient must be computed for this scheme."""
+    return bool(getattr(scheme, "guided", True))
