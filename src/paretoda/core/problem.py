@@ -16,7 +16,7 @@ SMALLEST_LOSS = 1e-8
 """Losses are raised to this value, so that the schemes that divide by them or take logarithms stay defined."""
 
 _ROUNDING = 1e-3
-"""How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding, no more."""
+"""How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding."""
 
 
 class ProblemError(ValueError):
@@ -33,12 +33,13 @@ class Move(str, Enum):
     FIXED = "fixed"  # given before the step
     HELD = "held"  # chosen at an earlier step and kept
     LEARNED = "learned"  # from the scheme's memory or the loss values
-    GUIDED = "guided"  # the guide's loss falls
+    GUIDED = "guided"  # the guide was followed, or obeyed
     BALANCE = "balance"  # towards a wanted proportion of the losses
     DESCENT = "descent"  # no objective rises
     COMBINED = "combined"  # the scheme's own compromise, without such a promise
     FALLBACK = "fallback"  # the programme has no solution: the scheme's documented substitute
     SAFETY_NET = "safety-net"  # numerical failure: the exact min-norm weights
+    SKIPPED = "skipped"  # a non-finite step, handed to the gradient scaler
 
 
 def _vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:

@@ -1,0 +1,1 @@
+"""The mathematics of small problems: inner products in, weights out. NumPy and SciPy only."""

@@ -1,0 +1,45 @@
+"""Adam over a handful of numbers: what a scheme learns beside the network (Kingma and Ba, 2015)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paretoda.core.problem import Vector
+
+_MEMORY = 0.9, 0.999
+_EPSILON = 1e-8
+
+
+@dataclass(frozen=True)
+class Adam:
+    """Learned values with their running moments, as plain lists: `dataclasses.asdict` is the whole state.
+
+    Args:
+        values: the learned numbers, shape (m,).
+        mean: running mean of the slopes, shape (m,).
+        square: running mean of their squares, shape (m,).
+        steps: how many steps were taken.
+    """
+
+    values: list[float]
+    mean: list[float]
+    square: list[float]
+    steps: int = 0
+
+    @classmethod
+    def start(cls, value: float, size: int) -> Adam:
+        """`size` numbers, all equal to `value`, before the first step."""
+        return cls([value] * size, [0.0] * size, [0.0] * size)
+
+    def step(self, slope: Vector, rate: float, decay: float = 0.0) -> Adam:
+        """The state one step down the slope, shape (m,); `decay` pulls the values towards zero through the slope."""
+        values = np.array(self.values)
+        slope = slope + decay * values
+        steps = self.steps + 1
+        mean = _MEMORY[0] * np.array(self.mean) + (1 - _MEMORY[0]) * slope
+        square = _MEMORY[1] * np.array(self.square) + (1 - _MEMORY[1]) * slope**2
+        spread = np.sqrt(square / (1 - _MEMORY[1] ** steps)) + _EPSILON
+        values = values - rate * (mean / (1 - _MEMORY[0] ** steps)) / spread
+        return Adam(values.tolist(), mean.tolist(), square.tolist(), steps)

@@ -1,0 +1,43 @@
+"""A Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from paretoda.core.problem import Matrix, Vector
+
+
+@dataclass(frozen=True, eq=False)
+class Directions:
+    """A = D R D with the norms D and the cosines R, and a factor of R.
+
+    Args:
+        norms: |g_i| relative to the longest gradient, shape (m,).
+        cosines: R, shape (m, m), 1 on the diagonal; a zero gradient has cosine 0 with the others.
+        factor: F with FᵀF = R up to rounding, shape (m, m): column i is a unit vector in the place of g_i / |g_i|.
+    """
+
+    norms: Vector
+    cosines: Matrix
+    factor: Matrix
+
+
+def cosines(gram: Matrix) -> Matrix:
+    """<g_i, g_j> / |g_i| |g_j|, 1 on the diagonal, 0 beside a zero gradient."""
+    norms = np.sqrt(np.diagonal(gram))
+    safe = np.where(norms > 0, norms, 1.0)
+    result: Matrix = np.clip(gram / safe[:, None] / safe[None, :], -1.0, 1.0)
+    np.fill_diagonal(result, 1.0)
+    return result
+
+
+def directions(gram: Matrix) -> Directions:
+    """Lengths, cosines and a factor of the cosines (by eigenvalues, negative rounding errors cut off)."""
+    norms = np.sqrt(np.diagonal(gram))
+    longest = norms.max()
+    angles = cosines(gram)
+    values, vectors = np.linalg.eigh(angles)
+    factor: Matrix = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
+    return Directions(norms / longest if longest > 0 else norms, angles, factor)

@@ -1,0 +1,8 @@
+"""Where torch meets the mathematics: rows of gradients, their inner products, and the way back into `.grad`."""
+
+from paretoda.gradients.backward import backward
+from paretoda.gradients.gram import gram
+from paretoda.gradients.parameters import last_layer
+from paretoda.gradients.report import NonFiniteError, Report
+
+__all__ = ["NonFiniteError", "Report", "backward", "gram", "last_layer"]

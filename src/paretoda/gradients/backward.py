@@ -1,0 +1,226 @@
+"""`paretoda.backward`: what `loss.backward()` is for one loss, for several that pull in different directions.
+
+Its arguments are many because each names one group of tensors of the caller's own loop; all but three have defaults.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretoda.core.factor import cosines
+from paretoda.core.problem import AheadScheme, Guide, Matrix, Move, Problem, Scheme, Vector, Weights, reads_guide
+from paretoda.core.simplex import equal
+from paretoda.gradients.gram import Row, gram
+from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
+from paretoda.gradients.passes import FeaturePasses, combine, vjp
+from paretoda.gradients.report import NonFiniteError, Report
+from paretoda.gradients.tensors import (
+    Gradients,
+    Losses,
+    Private,
+    Tensors,
+    all_finite,
+    named,
+    poison,
+    positions,
+    private_gradients,
+    write,
+)
+
+
+def backward(  # noqa: PLR0913 - see the module's first lines
+    losses: Losses,
+    *,
+    shared: Parameters,
+    scheme: Scheme,
+    guide: Tensor | None = None,
+    features: Tensor | Sequence[Tensor] | None = None,
+    heads: Parameters = (),
+    head_losses: Sequence[str | int] | None = None,
+    private: Private = (),
+    voting: Voting = "all",
+    metric: Metric = None,
+    scaler: torch.amp.GradScaler | None = None,
+) -> Report:
+    """Fill `.grad` with the direction that the scheme chooses, and say what it chose.
+
+    Afterwards the shared parameters hold m Σ alpha_i ∇L_i, the heads the gradient of their own losses, and each private
+    network that of its loss and of nothing else. As with `loss.backward()`, what `.grad` held before is added to, and
+    clipping, accumulation and the optimiser come after. Nothing is written unless everything is finite.
+
+    Args:
+        losses: the objectives, scalars; as a mapping they have names ("source", "alignment", "target").
+        shared: the module (or its parameters) whose gradients conflict: the encoder.
+        scheme: chooses the weights, for example `paretoda.schemes.ParetoDA()`.
+        guide: the loss on held-out target data, for schemes that follow one.
+        features: what the encoder returned, one tensor for each of its forward passes (with the guide's); then the
+            heads are differentiated once for each loss and the body once for each loss and pass. Every path from a loss
+            to a shared parameter must go through them. Without it the result is the same and costs more.
+        heads: parameters behind the encoder that several losses share: the classifier.
+        head_losses: which losses (by name or position) reach the heads, unweighted. None: the same weighted sum as for
+            the shared parameters where the weights do not come from gradients (`linear`, `dwa`, ...), all losses
+            otherwise.
+        private: pairs of a loss and the network that alone follows it, for example a discriminator's.
+        voting: whose inner products the scheme sees: "all" shared parameters (exact), the "last" layer's (cheap: one
+            ordinary backward pass afterwards), or any of them.
+        metric: the optimiser, so that inner products are weighted by learning rates; or a mapping parameter -> rate.
+        scaler: for float16: scales every loss, and is handed non-finite steps, so that it skips them and backs off.
+
+    Returns:
+        The weights, the rule that chose them, the losses and the cosines between the gradients.
+
+    Raises:
+        NonFiniteError: a loss or gradient is NaN or infinite; it names the objective, and no `.grad` was touched.
+    """
+    names, values = named(losses)
+    body = trainable(shared)
+    if not body:
+        raise ValueError("shared has no parameter that requires a gradient")
+    head = without(trainable(heads), body)
+    outputs = [features] if isinstance(features, Tensor) else list(features or ())
+    if outputs and len(head) < len(trainable(heads)):
+        raise ValueError(
+            "a parameter is in shared and in heads, so its gradient does not stop at features: leave them out"
+        )
+    tensors = Tensors(
+        names=names,
+        losses=values,
+        guide=guide if reads_guide(scheme) else None,
+        shared=body,
+        heads=head,
+        head_losses=positions(names, head_losses),
+        voting=voters(body, voting),
+        passes=FeaturePasses(outputs, head) if outputs else None,
+        scale=_scale(scaler, values[0]),
+    )
+    try:
+        report, found = _combined(tensors, scheme, multipliers(tensors.voting, metric))
+        own = private_gradients(private, tensors.scale)
+    except NonFiniteError:
+        if scaler is None or not scaler.is_enabled():
+            raise
+        poison([*body, *head, *(p for _, network in private for p in trainable(network))])
+        numbers = tensors.values().cpu().numpy()[: len(names)]
+        return Report(names, numbers, equal(len(names)), Move.SKIPPED, finite=False)
+    write([*found, *own])
+    return report
+
+
+def _scale(scaler: torch.amp.GradScaler | None, loss: Tensor) -> float:
+    """The scaler's factor; asking it for a scaled loss makes it ready on its first use."""
+    if scaler is None or not scaler.is_enabled():
+        return 1.0
+    scaler.scale(loss.detach())
+    return float(scaler.get_scale())
+
+
+def _combined(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Report, Gradients]:
+    """The gradients of the shared parameters and of the heads, by one backward pass where the scheme allows it."""
+    if isinstance(scheme, AheadScheme):
+        numbers = tensors.values().cpu().numpy()
+        tensors.check_losses(numbers)
+        ahead = scheme.ahead(numbers[: len(tensors.names)])
+        if ahead is not None:
+            return Report(tensors.names, numbers[: len(tensors.names)], ahead.alpha, ahead.move), _plain(tensors, ahead)
+    return _voted(tensors, scheme, rates)
+
+
+def _plain(tensors: Tensors, weights: Weights) -> Gradients:
+    """One ordinary backward pass of the weighted sum (and one through the heads alone, where theirs is another)."""
+    factors: list[float] = (len(tensors.names) * weights.alpha).tolist()
+    head_factors = tensors.head_weights(weights)
+    inputs = [*tensors.shared, *tensors.heads]
+    heads: Row = []
+    if tensors.heads and head_factors != factors:
+        inputs = tensors.shared
+        heads = vjp([tensors.weighted_sum(head_factors)], tensors.heads, None, keep=True)
+    found = [*vjp([tensors.weighted_sum(factors)], inputs, None, keep=False), *heads]
+    if not all_finite(found):
+        involved = [name for name, factor in zip(tensors.names, factors, strict=True) if factor]
+        raise NonFiniteError(
+            f"the gradient of {' + '.join(map(repr, involved))} is not finite; no gradient was written"
+        )
+    return list(zip([*tensors.shared, *tensors.heads], found, strict=True))
+
+
+def _voted(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Report, Gradients]:
+    """Rows, their inner products, the scheme's weights, and the combination of the rows."""
+    size = len(tensors.names)
+    rows, heads, cotangents = _rows(tensors)
+    products = gram(rows, rates)
+    numbers = torch.cat([products.reshape(-1), tensors.values().to(products.device)]).cpu().numpy()
+    table = numbers[: len(rows) ** 2].reshape(len(rows), len(rows)) / tensors.scale**2
+    values = numbers[len(rows) ** 2 :]
+    _check_rows(tensors, table, values, heads)
+    del rows[size:]
+    weights = scheme(_problem(tensors, table, values))
+    factors: list[float] = (size * weights.alpha).tolist()
+    if tensors.exact:
+        body = [_combine_and_free(rows, index, factors) for index in range(len(tensors.shared))]
+    elif tensors.passes is not None:
+        body = tensors.passes.weighted(cotangents[:size], factors, tensors.shared)
+    else:
+        body = vjp([tensors.weighted_sum(factors)], tensors.shared, None, keep=False)
+    head_factors = tensors.head_weights(weights)
+    head = [combine([row[index] for row in heads], head_factors) for index in range(len(tensors.heads))]
+    found = list(zip([*tensors.shared, *tensors.heads], [*body, *head], strict=True))
+    return _report(tensors, table, values, weights), found
+
+
+def _rows(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
+    """The voting gradients of all losses and, last, of the guide; the heads' gradients of all losses; cotangents."""
+    scaled = [tensors.scale * loss for loss in tensors.measured()]
+    size, votes = len(tensors.names), len(tensors.voting)
+    if tensors.passes is not None:
+        pairs = [tensors.passes.cotangents(loss, heads=index < size) for index, loss in enumerate(scaled)]
+        cotangents = [cotangent for cotangent, _ in pairs]
+        rows = tensors.passes.through_body(cotangents, tensors.voting, keep=not tensors.exact)
+        return rows, [head for _, head in pairs[:size]], cotangents
+    # The guide goes first: the last product through the losses' common graph is then free to release it.
+    guides = [vjp([loss], tensors.voting, None, keep=True) for loss in scaled[size:]]
+    inputs = [*tensors.voting, *tensors.heads]
+    last = size - 1 if tensors.exact else size
+    both = [vjp([loss], inputs, None, keep=index != last) for index, loss in enumerate(scaled[:size])]
+    return [*(row[:votes] for row in both), *guides], [row[votes:] for row in both], []
+
+
+def _combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:
+    """Σ w_i g_i for one tensor; its rows are let go, so that no more than one tensor is held twice."""
+    total = combine([row[index] for row in rows], factors)
+    for row in rows:
+        row[index] = None
+    return total
+
+
+def _check_rows(tensors: Tensors, table: Matrix, values: Vector, heads: Sequence[Row]) -> None:
+    tensors.check_losses(values)
+    for index, name in enumerate([*tensors.names, "the guide"][: len(table)]):
+        if not np.isfinite(table[index, index]) or (index < len(heads) and not all_finite(heads[index])):
+            raise NonFiniteError(f"the gradient of {name!r} is not finite; no gradient was written")
+
+
+def _problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
+    size = len(tensors.names)
+    guide = None
+    if tensors.guide is not None:
+        guide = Guide(table[:size, size], float(table[size, size]), float(values[size]))
+    return Problem(table[:size, :size], values[:size], guide, tensors.names)
+
+
+def _report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
+    size = len(tensors.names)
+    angles = cosines(table)
+    guided = tensors.guide is not None
+    return Report(
+        names=tensors.names,
+        losses=values[:size],
+        alpha=weights.alpha,
+        move=weights.move,
+        cosines=angles[:size, :size],
+        guide_loss=float(values[size]) if guided else None,
+        guide_cosines=angles[:size, size] if guided else None,
+    )

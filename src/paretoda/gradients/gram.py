@@ -1,0 +1,47 @@
+"""Inner products of gradients that are spread over many tensors, in float64, without a copy of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias
+
+import torch
+from torch import Tensor
+
+Row: TypeAlias = list[Tensor | None]
+"""One gradient: an entry for each parameter; None where the loss does not depend on it, which counts as zero."""
+
+_CHUNK = 1 << 15
+"""Entries of each row that are widened to float64 at a time on a CPU: the piece of all rows stays in its cache."""
+
+
+def gram(rows: Sequence[Row], multipliers: Sequence[float]) -> Tensor:
+    """A_ij = Σ_t λ_t <g_i,t , g_j,t> over the tensors t.
+
+    Args:
+        rows: n gradients of the same parameters.
+        multipliers: λ_t, one for each parameter.
+
+    Returns:
+        Shape (n, n), float64, on the gradients' device.
+    """
+    present = next((tensor for row in rows for tensor in row if tensor is not None), None)
+    result = torch.zeros(len(rows), len(rows), dtype=torch.float64, device=None if present is None else present.device)
+    for index, multiplier in enumerate(multipliers):
+        pieces = [(i, row[index]) for i, row in enumerate(rows)]
+        members = [(i, tensor.detach().reshape(-1)) for i, tensor in pieces if tensor is not None]
+        if members and multiplier:
+            where = torch.tensor([i for i, _ in members], device=result.device)
+            result[where[:, None], where] += multiplier * _products([tensor for _, tensor in members])
+    return result
+
+
+def _products(vectors: list[Tensor]) -> Tensor:
+    """Inner products of flat vectors, shape (n, n), float64."""
+    length = len(vectors[0])
+    chunk = _CHUNK if vectors[0].device.type == "cpu" else max(length, 1)
+    total = torch.zeros(len(vectors), len(vectors), dtype=torch.float64, device=vectors[0].device)
+    for start in range(0, length, chunk):
+        block = torch.stack([vector[start : start + chunk].double() for vector in vectors])
+        total += block @ block.T
+    return total

@@ -1,0 +1,156 @@
+"""The tensors of one backward pass, checked and named, and the writing of gradients: all or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from paretoda.core.problem import Move, Vector, Weights
+from paretoda.gradients.gram import Row
+from paretoda.gradients.parameters import Parameters, trainable
+from paretoda.gradients.passes import FeaturePasses, vjp
+from paretoda.gradients.report import NonFiniteError
+
+Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
+Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
+Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
+
+
+@dataclass(frozen=True, eq=False)
+class Tensors:
+    """What is differentiated, and for what.
+
+    Args:
+        names: of the objectives.
+        losses: m scalars.
+        guide: the guide's loss, where the scheme reads one.
+        shared: the parameters that the scheme steers.
+        heads: parameters behind them that follow `head_losses`.
+        head_losses: positions of the losses that reach the heads; None: see `head_weights`.
+        voting: the shared parameters whose inner products are taken.
+        passes: the features, where they were given.
+        scale: by which every loss is multiplied before it is differentiated (a GradScaler's).
+    """
+
+    names: tuple[str, ...]
+    losses: list[Tensor]
+    guide: Tensor | None
+    shared: list[Tensor]
+    heads: list[Tensor]
+    head_losses: list[int] | None
+    voting: list[Tensor]
+    passes: FeaturePasses | None
+    scale: float
+
+    @property
+    def exact(self) -> bool:
+        """Whether all shared parameters vote: their gradient is then a combination of rows that are there."""
+        return len(self.voting) == len(self.shared)
+
+    def measured(self) -> list[Tensor]:
+        """The losses and, last, the guide's, where there is one."""
+        return [*self.losses, *([] if self.guide is None else [self.guide])]
+
+    def values(self) -> Tensor:
+        """The numbers behind `measured`, shape (m,) or (m + 1,), float64."""
+        return torch.stack([loss.detach().double() for loss in self.measured()])
+
+    def check_losses(self, values: Vector) -> None:
+        """Raise where a loss is not finite."""
+        for name, value in zip([*self.names, "the guide"], values, strict=False):
+            if not np.isfinite(value):
+                raise NonFiniteError(f"the loss of {name!r} is {value}; no gradient was written")
+
+    def weighted_sum(self, weights: Sequence[float]) -> Tensor:
+        """Scale times Σ w_i L_i over the losses with w_i != 0."""
+        terms = [weight * self.scale * loss for weight, loss in zip(weights, self.losses, strict=True) if weight]
+        total = terms[0] if terms else 0.0 * self.losses[0]
+        for term in terms[1:]:
+            total = total + term
+        return total
+
+    def head_weights(self, weights: Weights) -> list[float]:
+        """What each loss counts for the heads.
+
+        Where the weights do not come from gradients, baselines train their heads on the same weighted sum; otherwise
+        all losses count 1, so that a weight of 0 in the body does not stop the classifier from learning.
+        """
+        size = len(self.names)
+        if self.head_losses is not None:
+            return [float(index in self.head_losses) for index in range(size)]
+        if weights.move in (Move.FIXED, Move.LEARNED):
+            return [float(size * alpha) for alpha in weights.alpha]
+        return [1.0] * size
+
+
+def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
+    """Names and scalars of the objectives; a list's are called "loss 0", "loss 1", ..."""
+    pairs = losses.items() if isinstance(losses, Mapping) else ((f"loss {i}", loss) for i, loss in enumerate(losses))
+    found = list(pairs)
+    if not found:
+        raise ValueError("losses is empty: give at least one")
+    for name, loss in found:
+        if loss.numel() != 1:
+            raise ValueError(f"the loss of {name!r} has shape {tuple(loss.shape)}: take its mean or sum")
+    return tuple(name for name, _ in found), [loss.reshape(()) for _, loss in found]
+
+
+def positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
+    """Names or positions of losses as positions."""
+    if wanted is None:
+        return None
+    for item in wanted:
+        if item not in names and not (isinstance(item, int) and 0 <= item < len(names)):
+            raise ValueError(f"head_losses names {item!r}, but the losses are {', '.join(names)}")
+    return [item if isinstance(item, int) else names.index(item) for item in wanted]
+
+
+def private_gradients(private: Private, scale: float) -> Gradients:
+    """Each private loss's gradient for its own network."""
+    found: Gradients = []
+    for index, (loss, parameters) in enumerate(private):
+        own = trainable(parameters)
+        gradients = vjp([scale * loss], own, None, keep=True)
+        if not np.isfinite(float(loss.detach())) or not all_finite(gradients):
+            raise NonFiniteError(f"private loss {index} or its gradient is not finite; no gradient was written")
+        found.extend(zip(own, gradients, strict=True))
+    return found
+
+
+def all_finite(gradients: Row) -> bool:
+    """Whether no entry is NaN or infinite; one small copy to the host."""
+    norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients if g is not None]
+    return not norms or bool(torch.isfinite(torch.stack(norms)).all())
+
+
+@torch.no_grad()
+def write(gradients: Gradients) -> None:
+    """Add each gradient to its parameter's `.grad`."""
+    taken: set[int] = set()
+    for parameter, gradient in gradients:
+        if gradient is None:
+            continue
+        if parameter.grad is None:
+            parameter.grad = _own(gradient.detach(), taken).to(parameter.dtype)
+        else:
+            parameter.grad.add_(gradient)
+
+
+def _own(gradient: Tensor, taken: set[int]) -> Tensor:
+    """The gradient in memory that nothing else uses: autograd may return one tensor twice, or an expanded scalar."""
+    storage = gradient.untyped_storage()
+    shared = storage.data_ptr() in taken or storage.nbytes() != gradient.nbytes
+    taken.add(storage.data_ptr())
+    return gradient.clone() if shared else gradient
+
+
+@torch.no_grad()
+def poison(parameters: Iterable[Tensor]) -> None:
+    """Make every gradient infinite, so that a GradScaler skips the step of every optimiser and backs off."""
+    for parameter in parameters:
+        parameter.grad = torch.full_like(parameter, float("inf"))

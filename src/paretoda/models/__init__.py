@@ -1,0 +1,1 @@
+"""Networks: encoders with named public weights, and the choice of BatchNorm statistics."""

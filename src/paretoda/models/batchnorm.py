@@ -1,0 +1,93 @@
+"""Which batch statistics BatchNorm uses, and who may change the running ones, is said at every forward.
+
+Prediction uses the running statistics. With "joint" they are those of source and target together; with "per-domain"
+each domain is normalised by its own batch and only the target's are remembered. Held-out data changes nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+
+def encode(
+    encoder: nn.Module, source: Tensor, target: Tensor, *, bn: Literal["joint", "per-domain"]
+) -> tuple[Tensor, Tensor]:
+    """The features of both domains, source first.
+
+    Args:
+        encoder: inputs (n, ...) to features (n, ...).
+        source: the source's batch.
+        target: the target's batch, of the same shape but for the number of rows.
+        bn: "joint": one forward of both, the results are views of one tensor; "per-domain": two forwards, each with
+            its own batch statistics, and only the target's enter the running ones.
+    """
+    if bn == "joint":
+        features = encoder(torch.cat([source, target]))
+        return features[: len(source)], features[len(source) :]
+    if bn == "per-domain":
+        with frozen_statistics(encoder):
+            source_features = encoder(source)
+        return source_features, encoder(target)
+    raise ValueError(f"bn must be 'joint' or 'per-domain', got {bn!r}")
+
+
+def held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:
+    """The features of held-out inputs; the running statistics stay as they are.
+
+    Args:
+        encoder: inputs (n, ...) to features (n, ...).
+        inputs: the held-out batch.
+        statistics: "batch": normalise by those of the batch, as in training; "running": as in prediction.
+    """
+    if statistics not in ("batch", "running"):
+        raise ValueError(f"statistics must be 'batch' or 'running', got {statistics!r}")
+    with frozen_statistics(encoder) if statistics == "batch" else _running_statistics(encoder):
+        features: Tensor = encoder(inputs)
+    return features
+
+
+def _batch_norms(module: nn.Module) -> list[_BatchNorm]:
+    return [layer for layer in module.modules() if isinstance(layer, _BatchNorm)]
+
+
+@contextmanager
+def frozen_statistics(module: nn.Module) -> Iterator[None]:
+    """Inside, BatchNorm layers in training mode normalise by the batch and remember nothing.
+
+    A layer that does not track is never handed its buffers, so they need no saving and keep their autograd version.
+    """
+    layers = _batch_norms(module)
+    before = [layer.track_running_stats for layer in layers]
+    try:
+        for layer in layers:
+            layer.track_running_stats = False
+        yield
+    finally:
+        for layer, tracked in zip(layers, before, strict=True):
+            layer.track_running_stats = tracked
+
+
+@contextmanager
+def _running_statistics(module: nn.Module) -> Iterator[None]:
+    """Inside, BatchNorm layers normalise by their running statistics, whatever the mode of the rest.
+
+    The layers work on copies: a later training forward writes into the running statistics behind autograd's back, and
+    a backward pass through this forward would silently use the new values.
+    """
+    layers = _batch_norms(module)
+    before = [(layer.training, layer.running_mean, layer.running_var) for layer in layers]
+    try:
+        for layer in layers:
+            layer.training = False
+            layer.running_mean = None if layer.running_mean is None else layer.running_mean.clone()
+            layer.running_var = None if layer.running_var is None else layer.running_var.clone()
+        yield
+    finally:
+        for layer, (training, mean, variance) in zip(layers, before, strict=True):
+            layer.training, layer.running_mean, layer.running_var = training, mean, variance

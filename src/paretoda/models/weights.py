@@ -1,0 +1,70 @@
+"""Weights from a local file go into a model whole, or the model stays as it was and the error names the keys."""
+
+from __future__ import annotations
+
+import logging
+import pickle
+from collections.abc import Mapping
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+_LOG = logging.getLogger(__name__)
+_SUFFIXES = (".pth", ".pt", ".bin")
+_SHOWN = 5
+
+
+class WeightsError(ValueError):
+    """The file's tensors are not those of the model; the message names the keys."""
+
+
+def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
+    """The file's tensors are now the model's; returns the keys that were not used.
+
+    Only the file's classifier (fc.*) may go unused, and only where the model has none; a log message says so.
+    """
+    path = Path(path)
+    state = _read(path)
+    wanted = model.state_dict()
+    has_classifier = any(key.startswith("fc.") for key in wanted)
+    unused = () if has_classifier else tuple(key for key in state if key.startswith("fc."))
+    state = {key: tensor for key, tensor in state.items() if key not in unused}
+    _check(state, wanted, path)
+    # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
+    model.load_state_dict(state)
+    if unused:
+        _LOG.warning("%s: %s not used, the model is an encoder without a classifier", path.name, ", ".join(unused))
+    return unused
+
+
+def _read(path: Path) -> dict[str, Tensor]:
+    if path.suffix not in _SUFFIXES:
+        raise WeightsError(f"{path}: weights are read from {', '.join(_SUFFIXES)} files (torch.save), convert it first")
+    try:
+        state = torch.load(path, map_location="cpu", weights_only=True)
+    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
+        raise WeightsError(f"{path} is not a file of tensors written by torch.save") from error
+    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+        raise WeightsError(f"{path} does not hold a state dict, a mapping of names to tensors")
+    return dict(state)
+
+
+def _check(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:
+    # Files older than PyTorch 0.4.1, torchvision's first ones among them, have no counters.
+    missing = [key for key in wanted if key not in found and not key.endswith(".num_batches_tracked")]
+    unknown = [key for key in found if key not in wanted]
+    misshapen = [
+        f"{key} {tuple(found[key].shape)} instead of {tuple(wanted[key].shape)}"
+        for key in found
+        if key in wanted and found[key].shape != wanted[key].shape
+    ]
+    faults = {"missing": missing, "not in the model": unknown, "of another shape": misshapen}
+    if any(faults.values()):
+        text = "; ".join(f"{len(keys)} {fault}: {_some(keys)}" for fault, keys in faults.items() if keys)
+        raise WeightsError(f"{path} holds the weights of another model: {text}")
+
+
+def _some(keys: list[str]) -> str:
+    rest = len(keys) - _SHOWN
+    return ", ".join(keys[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -1,0 +1,86 @@
+"""Schemes: how the weights of the losses are chosen at every step. One file, one scheme; this is their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from paretoda.core.problem import Scheme
+from paretoda.schemes.aligned_mtl import AlignedMTL
+from paretoda.schemes.averaged import Averaged
+from paretoda.schemes.cagrad import CAGrad
+from paretoda.schemes.dwa import DWA
+from paretoda.schemes.epo import EPO
+from paretoda.schemes.every import Every
+from paretoda.schemes.famo import FAMO
+from paretoda.schemes.gradnorm import GradNorm
+from paretoda.schemes.imtl_g import IMTLG
+from paretoda.schemes.linear import Linear
+from paretoda.schemes.mgda import MGDA
+from paretoda.schemes.nash_mtl import NashMTL
+from paretoda.schemes.paretoda import ParetoDA
+from paretoda.schemes.paretoda_paper import ParetoPaper
+from paretoda.schemes.paretoda_released import ParetoReleased
+from paretoda.schemes.pcgrad import PCGrad
+from paretoda.schemes.pmtl import PMTL
+from paretoda.schemes.uncertainty import Uncertainty
+from paretoda.schemes.upgrad import UPGrad
+
+SCHEMES: dict[str, Callable[[], Scheme]] = {
+    "linear": Linear,
+    "mgda": MGDA,
+    "epo": EPO,
+    "pmtl": PMTL,
+    "paretoda-paper": ParetoPaper,
+    "paretoda-released": ParetoReleased,
+    "paretoda": ParetoDA,
+    "gradnorm": GradNorm,
+    "dwa": DWA,
+    "uncertainty": Uncertainty,
+    "pcgrad": PCGrad,
+    "cagrad": CAGrad,
+    "imtl-g": IMTLG,
+    "nash-mtl": NashMTL,
+    "aligned-mtl": AlignedMTL,
+    "upgrad": UPGrad,
+    "famo": FAMO,
+}
+"""Name -> scheme; each is made without arguments."""
+
+WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": Averaged}
+"""Name -> scheme around another scheme."""
+
+
+def scheme(name: str) -> Scheme:
+    """The scheme of that name with its default settings."""
+    if name not in SCHEMES:
+        near = get_close_matches(name, SCHEMES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(SCHEMES)}"
+        raise ValueError(f"there is no scheme {name!r}; {hint}")
+    return SCHEMES[name]()
+
+
+__all__ = [
+    "DWA",
+    "EPO",
+    "FAMO",
+    "IMTLG",
+    "MGDA",
+    "PMTL",
+    "SCHEMES",
+    "WRAPPERS",
+    "AlignedMTL",
+    "Averaged",
+    "CAGrad",
+    "Every",
+    "GradNorm",
+    "Linear",
+    "NashMTL",
+    "PCGrad",
+    "ParetoDA",
+    "ParetoPaper",
+    "ParetoReleased",
+    "UPGrad",
+    "Uncertainty",
+    "scheme",
+]

@@ -1,0 +1,77 @@
+"""DWA: more weight for the losses that fell least over the last two periods (Liu, Johns and Davison, 2019)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import softmax
+
+from paretoda.core.problem import Move, Problem, Vector, Weights
+from paretoda.core.simplex import equal
+from paretoda.schemes._loss_values import positive, same_size
+
+
+def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
+    """Softmax of newer / older / temperature, times m: positive weights with sum m.
+
+    Args:
+        newer: mean losses of the last period, shape (m,), positive.
+        older: of the period before it, shape (m,), positive.
+        temperature: the higher, the more equal.
+
+    Returns:
+        w, shape (m,).
+    """
+    return len(newer) * np.asarray(softmax(newer / older / temperature))
+
+
+@dataclass(frozen=True)
+class DWA:
+    """Weights from the rates at which the losses fell; equal ones during the first two periods.
+
+    Args:
+        temperature: the higher, the more equal.
+        window: steps in a period.
+    """
+
+    temperature: float = 2.0
+    window: int = 25
+    _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    guided: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 < self.temperature < np.inf:
+            raise ValueError(f"temperature must be positive, got {self.temperature}")
+        if self.window < 1:
+            raise ValueError(f"window must be at least 1, got {self.window}")
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of this step; the memory then moves on."""
+        return self.ahead(problem.losses)
+
+    def ahead(self, losses: Vector, /) -> Weights:
+        """The same, before any gradient."""
+        losses = positive(losses)
+        total = np.array(self._memory.get("total", [0.0] * len(losses)))
+        same_size("DWA", len(total), len(losses))
+        count, means = self._memory.get("count", 0), self._memory.get("means", [])
+        if len(means) == 2:
+            alpha = dwa(np.array(means[1]), np.array(means[0]), self.temperature) / len(losses)
+        else:
+            alpha = equal(len(losses))
+        total, count = total + losses, count + 1
+        if count == self.window:
+            means, total, count = [*means, (total / count).tolist()][-2:], np.zeros_like(total), 0
+        self._memory.update(total=total.tolist(), count=count, means=means)
+        return Weights(alpha, Move.LEARNED)
+
+    def state_dict(self) -> dict[str, object]:
+        """The sum of this period's losses, its length so far, and the means of the two periods before."""
+        return dict(self._memory)
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._memory.clear()
+        self._memory.update(state)

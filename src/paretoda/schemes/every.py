@@ -1,0 +1,71 @@
+"""Weights refreshed at every k-th step and held in between: most steps then cost one ordinary backward pass."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from paretoda.core.problem import AheadScheme, Move, Problem, Remembering, Scheme, Vector, Weights, reads_guide
+
+
+@dataclass(frozen=True)
+class Every:
+    """The wrapped scheme's weights, asked for at steps 0, k, 2k, ... and held at the others.
+
+    Args:
+        scheme: whose weights.
+        every: k; 1 asks at every step.
+    """
+
+    scheme: Scheme
+    every: int = 5
+    _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.every < 1:
+            raise ValueError(f"every must be at least 1, got {self.every}")
+        if isinstance(self.scheme, AheadScheme):
+            raise ValueError(
+                "every: this scheme needs no gradients, so there is nothing to save by holding its weights"
+            )
+
+    @property
+    def guided(self) -> bool:
+        """As the wrapped scheme."""
+        return reads_guide(self.scheme)
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the coming step asks the wrapped scheme: only then a guide is needed."""
+        return int(self._memory.get("held", 0)) % self.every == 0
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """Fresh weights, whatever the step."""
+        weights = self.scheme(problem)
+        self._memory.update(alpha=weights.alpha.tolist(), held=1)
+        return weights
+
+    def ahead(self, losses: Vector, /) -> Weights | None:
+        """The held weights, or None at a step that refreshes them."""
+        if self.refreshes:
+            return None
+        if len(self._memory["alpha"]) != len(losses):
+            raise ValueError(
+                f"every: {len(self._memory['alpha'])} weights are held, but there are {len(losses)} losses"
+            )
+        self._memory["held"] += 1
+        return Weights(self._memory["alpha"], Move.HELD)
+
+    def state_dict(self) -> dict[str, object]:
+        """The held weights, their age, and the wrapped scheme's memory."""
+        inner = self.scheme.state_dict() if isinstance(self.scheme, Remembering) else {}
+        return {**self._memory, "scheme": inner}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Go on where `state_dict` was taken."""
+        own = dict(state)
+        inner = cast("dict[str, object]", own.pop("scheme"))
+        self._memory.clear()
+        self._memory.update(own)
+        if isinstance(self.scheme, Remembering):
+            self.scheme.load_state_dict(inner)

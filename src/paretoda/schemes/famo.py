@@ -1,0 +1,92 @@
+"""FAMO: the logarithms of all losses fall at one rate, from loss values alone (Liu et al., 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, cast
+
+import numpy as np
+from scipy.special import softmax
+
+from paretoda.core.adam import Adam
+from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
+from paretoda.core.simplex import onto_simplex
+from paretoda.schemes._loss_values import positive, same_size
+
+
+def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
+    """Jᵀδ, with J the Jacobian of softmax and δ how far the logarithm of each loss fell.
+
+    Going down this slope takes weight from the losses that fell most.
+
+    Args:
+        logits: ξ, shape (m,).
+        before: the losses before a step, shape (m,), positive.
+        after: the losses after it, shape (m,), positive.
+
+    Returns:
+        Shape (m,), with sum 0.
+    """
+    shares = np.asarray(softmax(logits))
+    fall = np.log((before + SMALLEST_LOSS) / (after + SMALLEST_LOSS))
+    return shares * (fall - shares @ fall)
+
+
+@dataclass(frozen=True)
+class FAMO:
+    """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from how the losses fell.
+
+    After a step, `observe` takes the losses of the same batch again. Where nobody calls it, the losses of the next step
+    stand in, which costs nothing and adds the noise between two batches.
+
+    Args:
+        rate: learning rate of ξ.
+        decay: pull of ξ towards 0, where the shares are equal.
+    """
+
+    rate: float = 0.025
+    decay: float = 1e-3
+    _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    guided: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("rate", self.rate), ("decay", self.decay)):
+            if not 0 <= value < np.inf:
+                raise ValueError(f"{name} must be 0 or more, got {value}")
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of this step; the memory then moves on."""
+        return self.ahead(problem.losses)
+
+    def ahead(self, losses: Vector, /) -> Weights:
+        """The same, before any gradient."""
+        losses = positive(losses)
+        if "before" in self._memory:
+            self.observe(losses)
+        logits: Adam = self._memory.setdefault("logits", Adam.start(0.0, len(losses)))
+        same_size("FAMO", len(logits.values), len(losses))
+        self._memory["before"] = losses.tolist()
+        alpha = onto_simplex(softmax(logits.values) / (losses + SMALLEST_LOSS))
+        return Weights(alpha, Move.LEARNED)
+
+    def observe(self, losses: Vector, /) -> None:
+        """Learn from the losses of the same batch after the step, shape (m,); once a step."""
+        losses = positive(losses)
+        if "before" not in self._memory:
+            raise ValueError("FAMO has nothing to compare with: ask for weights first, then observe once")
+        before = np.array(self._memory["before"])
+        same_size("FAMO", len(before), len(losses))
+        logits: Adam = self._memory["logits"]
+        slope = famo_slope(np.array(logits.values), before, losses)
+        self._memory["logits"] = logits.step(slope, self.rate, self.decay)
+        del self._memory["before"]
+
+    def state_dict(self) -> dict[str, object]:
+        """The learned ξ, and the losses that wait for `observe`."""
+        return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._memory.clear()
+        if state:
+            self._memory.update(state, logits=Adam(**cast("dict[str, Any]", state["logits"])))

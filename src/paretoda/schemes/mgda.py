@@ -1,0 +1,28 @@
+"""MGDA: the min-norm point of the gradients' convex hull (Désidéri, 2012; Sener and Koltun, 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from paretoda.core.min_norm import min_norm
+from paretoda.core.problem import Move, Problem, Weights
+from paretoda.core.scaling import Normalise, in_own_units, lengths, rescaled
+
+
+@dataclass(frozen=True)
+class MGDA:
+    """min |Σ w_i g_i|² over the simplex: every objective falls by at least |d|², to first order.
+
+    Args:
+        normalise: divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The answer is
+            given for the original gradients along the same direction, so that it stays a common descent direction.
+    """
+
+    normalise: Normalise = "none"
+    guided: ClassVar[bool] = False
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of the min-norm point."""
+        by = lengths(problem, self.normalise)
+        return Weights(in_own_units(min_norm(rescaled(problem, by).gram), by), Move.DESCENT)

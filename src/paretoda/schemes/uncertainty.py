@@ -1,0 +1,70 @@
+"""Uncertainty weighting: each loss over a learned variance (Kendall, Gal and Cipolla, 2018)."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any, ClassVar, cast
+
+import numpy as np
+
+from paretoda.core.adam import Adam
+from paretoda.core.problem import Move, Problem, Vector, Weights
+from paretoda.schemes._loss_values import positive, same_size
+
+
+def uncertainty_slope(log_variances: Vector, losses: Vector) -> Vector:
+    """The derivative over s of Σ e^(-s_i) L_i + s_i, twice the paper's loss: zero where e^(s_i) = L_i.
+
+    Args:
+        log_variances: s, shape (m,).
+        losses: L, shape (m,), positive, or s runs away to minus infinity.
+
+    Returns:
+        Shape (m,).
+    """
+    return 1 - np.exp(-log_variances) * losses
+
+
+@dataclass(frozen=True)
+class Uncertainty:
+    """Weights e^(-s_i), where s_i = log σ_i² is learned with Adam beside the network.
+
+    A step uses what the steps before it have learned. The loss is twice the paper's, so that s = 0 is the plain sum.
+
+    Args:
+        rate: learning rate of s.
+        start: s at the first step.
+    """
+
+    rate: float = 0.025
+    start: float = 0.0
+    _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    guided: ClassVar[bool] = False
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.rate < np.inf:
+            raise ValueError(f"rate must be 0 or more, got {self.rate}")
+        if not abs(self.start) <= 100:
+            raise ValueError(f"start must lie between -100 and 100, got {self.start}")
+
+    def __call__(self, problem: Problem, /) -> Weights:
+        """The weights of this step; the memory then moves on."""
+        return self.ahead(problem.losses)
+
+    def ahead(self, losses: Vector, /) -> Weights:
+        """The same, before any gradient."""
+        losses = positive(losses)
+        learned: Adam = self._memory.get("log_variances") or Adam.start(self.start, len(losses))
+        same_size("Uncertainty", len(learned.values), len(losses))
+        log_variances = np.array(learned.values)
+        self._memory["log_variances"] = learned.step(uncertainty_slope(log_variances, losses), self.rate)
+        return Weights(np.exp(-log_variances) / len(losses), Move.LEARNED)
+
+    def state_dict(self) -> dict[str, object]:
+        """The learned s and its moments."""
+        return {name: asdict(learned) for name, learned in self._memory.items()}
+
+    def load_state_dict(self, state: dict[str, object]) -> None:
+        """Go on where `state_dict` was taken."""
+        self._memory.clear()
+        self._memory.update({name: Adam(**cast("dict[str, Any]", learned)) for name, learned in state.items()})

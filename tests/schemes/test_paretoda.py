@@ -1,0 +1,54 @@
+"""Our default: nothing rises, and the plain sum is bent as little as possible."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from generators import FAMILIES, draw, problem_of
+
+from paretoda.core.certificates import guide_slope, is_common_descent
+from paretoda.core.problem import Move
+from paretoda.schemes import ParetoDA
+
+
+def test_no_objective_rises_and_a_guide_that_is_obeyed_does_not_either():
+    scheme, moves = ParetoDA(), Counter()
+    for family in FAMILIES:
+        for m in range(1, 9):
+            for seed in range(60):
+                problem = draw(family, m, seed).problem
+                weights = scheme(problem)
+                moves[weights.move] += 1
+                assert is_common_descent(problem, weights.alpha), (family, m, seed)
+                if weights.move is Move.GUIDED:
+                    assert guide_slope(problem, weights.alpha) >= -1e-9
+    assert moves[Move.GUIDED] > 1000
+    assert moves[Move.DESCENT] > 100
+    assert moves[Move.SAFETY_NET] == 0
+
+
+def test_without_conflict_it_is_the_plain_sum():
+    weights = ParetoDA()(problem_of(np.eye(3), np.ones(3), np.ones(3)))
+    assert weights.alpha == pytest.approx([1 / 3] * 3)
+    assert weights.move is Move.GUIDED
+
+
+def test_a_conflict_bends_the_sum_to_the_nearest_direction_along_which_nothing_rises():
+    rows = np.array([[1.0, 0.0], [-3.0, 1.0]])  # the mean is (-1, .5): the first objective would rise
+    direction = ParetoDA()(problem_of(rows, np.array([0.0, 1.0]), np.ones(2))).alpha @ rows
+    assert direction == pytest.approx([0.0, 0.5])
+
+
+def test_the_guide_turns_the_step_and_starves_no_objective():
+    rows = np.array([[1.0, 0.0], [0.0, 1.0]])
+    weights = ParetoDA()(problem_of(rows, np.array([-1.0, 3.0]), np.ones(2)))
+    assert weights.alpha @ rows == pytest.approx([0.5, 0.5])
+    turned = ParetoDA()(problem_of(rows, np.array([-3.0, 1.0]), np.ones(2)))
+    assert turned.alpha @ rows == pytest.approx([0.2, 0.6])  # (.5, .5) projected onto -3x + y >= 0
+    assert (turned.alpha > 0).all()
+
+
+def test_a_guide_against_every_direction_loses_its_veto():
+    weights = ParetoDA()(problem_of(np.eye(2), -np.ones(2), np.ones(2)))
+    assert weights.move is Move.DESCENT
+    assert weights.alpha == pytest.approx([0.5, 0.5])

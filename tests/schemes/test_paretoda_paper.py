@@ -1,0 +1,136 @@
+"""Eq. 6, its mended theorem, the counter-examples to the printed ones, and their limits."""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from generators import FAMILIES, draw, drawn, problem_of
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, keeps_promise
+from paretoda.core.linear_program import TOLERANCE, maximise
+from paretoda.core.problem import Guide, Move, Problem
+from paretoda.schemes import ParetoPaper
+from paretoda.schemes.paretoda_paper import guided_bounds
+
+
+def test_our_theorem_holds_in_twelve_thousand_problems():
+    """Either L_val falls, or no objective rises: to first order, to 1e-9 relative, for every family and size."""
+    scheme, moves = ParetoPaper(), Counter()
+    for family in FAMILIES:
+        for m in range(1, 9):
+            for seed in range(200):
+                problem = draw(family, m, seed).problem
+                weights = scheme(problem)
+                assert keeps_promise(problem, weights.alpha), (family, m, seed)
+                assert weights.alpha.sum() == pytest.approx(1.0)
+                assert (weights.alpha >= 0).all()
+                moves[weights.move] += 1
+    assert sum(moves.values()) == 12_800
+    assert moves[Move.GUIDED] > 1000
+    assert moves[Move.DESCENT] > 1000
+    assert moves[Move.SAFETY_NET] == 0
+
+
+@given(drawn(), st.integers(0, 2**32 - 1))
+@settings(max_examples=300)
+def test_our_theorem_holds_in_the_metric_of_the_step(case, seed):
+    """With learning-rate multipliers λ the step is -Λd: the losses change by the Gram in that metric."""
+    rng = np.random.default_rng(seed)
+    rates = 10.0 ** rng.uniform(-2, 0, size=case.rows.shape[1])
+    root = np.sqrt(rates)
+    problem = problem_of(case.rows * root, case.guide * root, case.problem.losses, case.problem.guide.loss)
+    alpha = ParetoPaper()(problem).alpha
+    step = rates * (alpha @ case.rows)
+    scales = np.abs(problem.gram).max(axis=1)
+    falls = case.guide @ step > 0
+    assert falls or (case.rows @ step >= -2 * TOLERANCE * scales).all()
+
+
+@given(drawn())
+@settings(max_examples=300)
+def test_below_the_threshold_no_objective_rises(case):
+    problem = Problem(case.problem.gram, case.problem.losses, Guide(case.problem.guide.dots, loss=1e-3))
+    weights = ParetoPaper()(problem)
+    assert weights.move is Move.DESCENT
+    assert is_common_descent(problem, weights.alpha)
+
+
+COUNTER_EXAMPLES = [
+    (np.array([[-10.0, 1.0], [1.0, 0.0]]), np.array([-1.0, -8.0]), [2 / 11, 9 / 11], -5 / 11),
+    (np.array([[1, 0], [-1, 0.1], [-1, 0.1]]), np.array([0.01, -0.1]), [0.512438, 0.487562, 0], -0.004627),
+]
+
+
+@pytest.mark.parametrize(("rows", "guide", "printed", "gamma"), COUNTER_EXAMPLES)
+def test_theorem_1_of_the_paper_is_false_and_we_do_not_follow_it(rows, guide, printed, gamma):
+    problem = problem_of(rows, guide, np.ones(len(rows)))
+    dots = problem.guide.dots
+    assert (dots > 0).any()
+    literal = maximise(dots, problem.gram, guided_bounds(dots))
+    if len(rows) == 2:  # with two equal gradients the weight may stand at either
+        assert literal == pytest.approx(printed, abs=1e-6)
+    assert dots @ literal == pytest.approx(gamma, abs=1e-6)
+    assert not is_common_descent(problem, literal), "γ* <= 0, and yet an objective rises"
+    ours = ParetoPaper()(problem)
+    assert ours.move is Move.DESCENT
+    assert is_common_descent(problem, ours.alpha)
+
+
+@given(drawn(1, 8))
+@settings(max_examples=300)
+def test_theorem_2_a_point_that_is_not_critical_is_left(case):
+    """Its first half, where no gradient is zero and the guide agrees with some objective or is silent."""
+    problem = case.problem
+    lengths = np.sqrt(np.diagonal(problem.gram))
+    if (lengths == 0).any() or is_critical(problem.gram, tolerance=1e-6):
+        return
+    alpha = ParetoPaper()(problem).alpha
+    square = alpha @ problem.gram @ alpha
+    if guide_slope(problem, alpha) > 0:
+        assert square > 0
+
+
+def test_theorem_2_has_a_limit_a_zero_gradient_stops_the_step_at_a_point_that_is_not_critical():
+    rows = np.array([[0.0, 0.0], [1.0, 0.0]])
+    problem = problem_of(rows, np.array([-1.0, 0.0]), np.ones(2))
+    alpha = ParetoPaper()(problem).alpha
+    assert not is_critical(problem.gram)
+    assert (alpha @ rows).tolist() == [0.0, 0.0]
+
+
+def test_theorem_2_at_a_critical_point_the_guide_moves_on():
+    """Its second half: 0 is in the hull, g_3·g_v > 0, L_val > 0: the step is not zero."""
+    rows = np.array([[1.0, 0.0], [-1.0, 0.0], [-0.5, 0.0]])
+    problem = problem_of(rows, np.array([-1.0, 0.0]), np.ones(3))
+    assert is_critical(problem.gram)
+    alpha = ParetoPaper()(problem).alpha
+    assert guide_slope(problem, alpha) > 0
+
+
+def test_where_the_guide_agrees_with_all_only_the_best_objective_is_used():
+    rows = np.array([[1.0, 0.0], [1.0, 0.5], [2.0, 0.0]])
+    weights = ParetoPaper()(problem_of(rows, np.array([1.0, 0.0]), np.ones(3)))
+    assert weights.alpha.tolist() == [0.0, 0.0, 1.0]
+    assert weights.move is Move.GUIDED
+
+
+def test_with_unit_gradients_the_scale_of_a_loss_does_not_turn_the_direction():
+    rng = np.random.default_rng(3)
+    for _ in range(50):
+        rows, guide = rng.normal(size=(3, 5)), rng.normal(size=5)
+        scale = 10.0 ** rng.uniform(-3, 3, size=(3, 1))
+        one = ParetoPaper(normalise="l2")(problem_of(rows, guide, np.ones(3))).alpha @ rows
+        two = ParetoPaper(normalise="l2")(problem_of(scale * rows, guide, np.ones(3))).alpha @ (scale * rows)
+        assert one / np.linalg.norm(one) == pytest.approx(two / np.linalg.norm(two), abs=1e-6)
+        problem = problem_of(rows, guide, np.ones(3))
+        assert keeps_promise(problem, ParetoPaper(normalise="l2")(problem).alpha)
+
+
+def test_the_solution_does_not_change_when_all_gradients_and_the_guide_are_scaled_by_one_factor():
+    for seed in range(50):
+        case = draw("generic", 3, seed)
+        scaled = problem_of(1e4 * case.rows, 1e4 * case.guide, np.ones(3))
+        again = problem_of(case.rows, case.guide, np.ones(3))
+        assert ParetoPaper()(scaled).alpha == pytest.approx(ParetoPaper()(again).alpha, abs=1e-9)
