@@ -79,6 +79,7 @@ def test_cagrad_up_to_the_accuracy_of_their_solver(m, seed, c):
     assert (rows @ ours).min() >= (rows @ theirs).min() - 1e-6 * np.linalg.norm(theirs)  # ours is never worse
 
 
+@pytest.mark.filterwarnings("ignore::UserWarning:cvxpy", "ignore::UserWarning:torchjd")
 @pytest.mark.parametrize(("m", "seed"), GENERAL)
 def test_nash_mtl_where_their_solver_arrives(m, seed):
     rows, problem = independent(m, seed)

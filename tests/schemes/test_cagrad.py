@@ -82,6 +82,13 @@ def test_cancelling_gradients_leave_the_mean_where_it_raises_nothing():
     assert cagrad(rows @ rows.T, 0.5) @ rows == pytest.approx([0.0, 1 / 3], abs=1e-9)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_a_mean_that_cancels_leaves_no_room(seed):
+    row = np.random.default_rng(seed).normal(size=(1, 6))
+    rows = np.vstack([row, -row])
+    assert cagrad(rows @ rows.T, 0.4).tolist() == [0.5, 0.5]
+
+
 def test_all_zero_gradients_give_equal_weights():
     weights = CAGrad()(Problem(np.zeros((3, 3)), np.ones(3)))
     assert (weights.alpha == 1 / 3).all()

@@ -8,7 +8,7 @@ from generators import FAMILIES, draw, drawn, problem_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, keeps_promise
+from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, is_stationary, keeps_promise
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.problem import Guide, Move, Problem
 from paretoda.schemes import ParetoPaper
@@ -80,24 +80,27 @@ def test_theorem_1_of_the_paper_is_false_and_we_do_not_follow_it(rows, guide, pr
 
 @given(drawn(1, 8))
 @settings(max_examples=300)
-def test_theorem_2_a_point_that_is_not_critical_is_left(case):
-    """Its first half, where no gradient is zero and the guide agrees with some objective or is silent."""
+def test_theorem_2_holds_for_stationary_in_place_of_critical(case):
+    """Its first half: where 0 is not in the hull of the gradients, no weights on the simplex give d = 0."""
     problem = case.problem
-    lengths = np.sqrt(np.diagonal(problem.gram))
-    if (lengths == 0).any() or is_critical(problem.gram, tolerance=1e-6):
+    if is_stationary(problem.gram, tolerance=1e-6):
         return
     alpha = ParetoPaper()(problem).alpha
-    square = alpha @ problem.gram @ alpha
-    if guide_slope(problem, alpha) > 0:
-        assert square > 0
+    assert alpha @ problem.gram @ alpha > 0
 
 
-def test_theorem_2_has_a_limit_a_zero_gradient_stops_the_step_at_a_point_that_is_not_critical():
-    rows = np.array([[0.0, 0.0], [1.0, 0.0]])
-    problem = problem_of(rows, np.array([-1.0, 0.0]), np.ones(2))
-    alpha = ParetoPaper()(problem).alpha
+@pytest.mark.parametrize(
+    ("rows", "guide"),
+    [
+        ([[0.0, 0.0], [1.0, 0.0]], [-1.0, 0.0]),  # a zero gradient takes all
+        ([[1.0, 0.0], [-1.0, 0.0], [0.0, 1.0]], [0.0, -1.0]),  # two cancel, the third is left aside
+    ],
+)
+def test_theorem_2_has_a_limit_the_step_can_stop_at_a_point_that_is_not_critical(rows, guide):
+    """The paper's proof assumes that all weights are positive; they need not be."""
+    problem = problem_of(np.array(rows), np.array(guide), np.ones(len(rows)))
     assert not is_critical(problem.gram)
-    assert (alpha @ rows).tolist() == [0.0, 0.0]
+    assert ParetoPaper()(problem).alpha @ np.array(rows) == pytest.approx([0.0, 0.0], abs=1e-12)
 
 
 def test_theorem_2_at_a_critical_point_the_guide_moves_on():

@@ -26,7 +26,8 @@ def lattice(size: int, divisions: int) -> Matrix:
 
     Stars and bars: a point is the gaps between size - 1 bars among divisions stars.
     """
-    bars = np.array(list(combinations(range(divisions + size - 1), size - 1)), dtype=np.int64).reshape(-1, size - 1)
+    choices = list(combinations(range(divisions + size - 1), size - 1))
+    bars = np.array(choices, dtype=np.int64).reshape(len(choices), size - 1)
     ends = np.ones((len(bars), 1), dtype=np.int64)
     edges = np.hstack([-ends, bars, ends * (divisions + size - 1)])
     return (np.diff(edges, axis=1) - 1) / divisions

@@ -34,8 +34,8 @@ def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequenc
     except RuntimeError as error:
         if "donated buffer" in str(error):
             raise RuntimeError(
-                "a compiled module was first back-propagated once and now has to be several times: set "
-                "torch._functorch.config.donated_buffer = False before torch.compile"
+                "a compiled module gives away buffers that a second backward pass needs: set "
+                "torch._functorch.config.donated_buffer = False before its first call"
             ) from error
         raise
     return list(found)

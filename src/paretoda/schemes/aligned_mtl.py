@@ -51,7 +51,6 @@ class AlignedMTL:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """The weights of this step."""
-        longest = np.diagonal(problem.gram).max()
-        if longest == 0:
+        if not np.diagonal(problem.gram).any():
             return Weights(equal(problem.size), Move.FALLBACK)
-        return Weights(alignment(problem.gram / longest, self.scale).mean(axis=1), Move.COMBINED)
+        return Weights(alignment(problem.gram, self.scale).mean(axis=1), Move.COMBINED)
