@@ -15,11 +15,11 @@ class Bad(torch.autograd.Function):
     """Passes its input through; its gradient is NaN."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(_ctx, x):
         return x.clone()
 
     @staticmethod
-    def backward(ctx, gradient):
+    def backward(_ctx, gradient):
         return gradient * float("nan")
 
 
@@ -123,7 +123,7 @@ def test_a_non_finite_step_is_handed_to_the_scaler_which_skips_every_optimiser_a
 
 def test_a_scaler_that_is_switched_off_does_not_hide_the_error():
     toy = Toy(torch.float32)
-    features, losses = broken(toy, "target", "gradient")
+    _, losses = broken(toy, "target", "gradient")
     with pytest.raises(paretoda.NonFiniteError, match="'target'"):
         paretoda.backward(losses, shared=toy.encoder, scheme=MGDA(), scaler=torch.amp.GradScaler("cpu", enabled=False))
 
@@ -228,6 +228,7 @@ def test_bf16_parameters_get_bf16_gradients():
     assert net.weight.grad.dtype is torch.bfloat16
 
 
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 @pytest.mark.parametrize("backend", ["aot_eager", pytest.param("inductor", marks=pytest.mark.slow)])
 def test_compiled_modules_give_the_same_gradients(backend):
     import torch._functorch.config as functorch

@@ -72,7 +72,7 @@ def test_theorem_1_of_the_paper_is_false_and_we_do_not_follow_it(rows, guide, pr
     if len(rows) == 2:  # with two equal gradients the weight may stand at either
         assert literal == pytest.approx(printed, abs=1e-6)
     assert dots @ literal == pytest.approx(gamma, abs=1e-6)
-    assert not is_common_descent(problem, literal), "γ* <= 0, and yet an objective rises"
+    assert not is_common_descent(problem, literal), "the optimum is not positive, and yet an objective rises"
     ours = ParetoPaper()(problem)
     assert ours.move is Move.DESCENT
     assert is_common_descent(problem, ours.alpha)

@@ -1,0 +1,126 @@
+"""Source and target as types: a target has no field for labels, so nothing can leak."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """What one training step reads.
+
+    Args:
+        source: inputs, shape (b, ...).
+        labels: of the source, shape (b,), int64 in 0..K-1.
+        target: inputs, shape (b, ...).
+        guide: held-out target inputs; None where no guide is wanted.
+        source_index: positions of the samples in the source's training part, shape (b,).
+        target_index: positions in the target's training part, shape (b,).
+        guide_index: positions in the held-out part of the target; None without a guide.
+    """
+
+    source: Tensor
+    labels: Tensor
+    target: Tensor
+    guide: Tensor | None
+    source_index: Tensor
+    target_index: Tensor
+    guide_index: Tensor | None
+
+
+@dataclass(frozen=True, eq=False)
+class Domain:
+    """Samples of one domain and what the model makes of them.
+
+    Args:
+        features: the encoder's output, shape (n, d).
+        logits: the head's output, shape (n, K).
+        index: positions of the samples in their set, shape (n,).
+        inputs: what the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
+    """
+
+    features: Tensor
+    logits: Tensor
+    index: Tensor
+    inputs: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Source(Domain):
+    """Labelled samples.
+
+    Args:
+        labels: shape (n,), int64 in 0..K-1.
+    """
+
+    labels: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class Target(Domain):
+    """Samples without labels, and without a place for them."""
+
+
+class Model(nn.Module):
+    """An encoder, whose parameters all objectives share, and a head behind it.
+
+    Args:
+        encoder: inputs -> features, shape (n, d).
+        head: features -> logits, shape (n, K).
+    """
+
+    def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
+        super().__init__()
+        self.encoder = encoder
+        self.head = head
+
+    def forward(self, inputs: Tensor) -> Tensor:
+        """The logits, shape (n, K)."""
+        logits: Tensor = self.head(self.encoder(inputs))
+        return logits
+
+
+@dataclass(frozen=True, eq=False)
+class Snapshot:
+    """Whole sets in evaluation mode: what refreshes and validators see.
+
+    Args:
+        source: the training part, labelled.
+        held_out_source: the 10 % that nothing was trained on, labelled.
+        target: the training part.
+        held_out_target: the 10 % that guides, unlabelled.
+        model: that made the features and logits, live or averaged, in evaluation mode.
+        target_inputs: gives the target's inputs once more, in batches, in the order of `target`.
+    """
+
+    source: Source
+    held_out_source: Source
+    target: Target
+    held_out_target: Target
+    model: Model
+    target_inputs: Callable[[], Iterator[Tensor]]
+
+
+class Objective(nn.Module, ABC):
+    """One of the things that a step lowers.
+
+    Args given to every objective's constructor by its table: the width of the features and the number of classes.
+    """
+
+    @abstractmethod
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """The scalar that the encoder lowers; non-negative where the theory allows."""
+
+    def private_loss(self, source: Source, target: Target) -> Tensor | None:  # noqa: ARG002
+        """What the objective's own networks lower, on detached features; None where there are none."""
+        return None
+
+    def advance(self, progress: float) -> None:
+        """Set schedules to this share of the training, 0..1; called once before every step."""
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Look at the whole sets (prototypes, neighbours, pseudo-labels); before the first step and now and then."""

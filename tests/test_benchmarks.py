@@ -1,0 +1,93 @@
+"""The benchmarks run as programs and print what they promise; the steps that they compare are the same step."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+torch.set_num_threads(1)
+
+BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
+
+
+def _run(script, *arguments):
+    done = subprocess.run(
+        [sys.executable, BENCHMARKS / script, *arguments, "--json"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def importable(monkeypatch):
+    monkeypatch.syspath_prepend(str(BENCHMARKS))
+
+
+def test_the_programme_benchmark_has_a_row_for_every_solver():
+    found = _run("linear_program.py", "--problems", "20", "--sizes", "2", "3")
+    for form in ("bal", "dom"):
+        part = found["forms"][form]
+        assert {"ours", "scipy HiGHS", "scipy HiGHS, scaled"} <= set(part["ratios"])
+        assert all(set(row) == {"2", "3"} for row in part["ratios"].values())
+        assert all(sum(row.values()) == 40 for row in part["agreement"].values())
+        assert part["agreement"]["ours"]["ok"] == 40
+
+
+def test_the_step_benchmark_has_a_row_for_every_variant():
+    found = _run(
+        "step.py", "--network", "cnn", "--size", "32", "--batch", "4", "--repeats", "1", "--threads", "1", "--no-memory"
+    )
+    result = found["networks"]["cnn"]
+    names = [row["name"] for row in result["rows"]]
+    assert {"plain", "naive", "exact, joint", "exact, per-domain", "every 5", "last"} <= set(names)
+    assert result["rows"][0]["ratio"] == 1.0
+    assert all(0 < row["low"] <= row["ratio"] <= row["high"] for row in result["rows"])
+    assert result["gram_and_programme"] > 0
+
+
+@pytest.mark.usefixtures("importable")
+def test_memory_is_that_of_a_process_of_its_own():
+    from memory import peak
+    from networks import Setting
+
+    floats = peak("naive", "cnn") / 4
+    assert floats > 4 * Setting("cnn", 16, 2).dimension
+
+
+@pytest.mark.usefixtures("importable")
+@pytest.mark.parametrize("name", ["exact, joint", "torchjd"])
+def test_steps_of_one_kind_find_the_same_gradient(name):
+    from networks import Setting
+    from steps import VARIANTS
+
+    if not VARIANTS[name].installed:
+        pytest.skip(f"{name} is not installed")
+
+    def gradients(variant):
+        setting = Setting("cnn", 32, 4)
+        VARIANTS[variant].make(setting)()
+        return [p.grad for group in setting.optimiser.param_groups for p in group["params"]]
+
+    for ours, naive in zip(gradients(name), gradients("naive"), strict=True):
+        torch.testing.assert_close(ours, naive, rtol=1e-3, atol=1e-5)
+
+
+@pytest.mark.usefixtures("importable")
+def test_the_rational_optimum_is_that_of_highs():
+    from exact_program import optimum
+    from programmes import FORMS, programmes
+    from solvers import SOLVERS
+
+    for form in FORMS:
+        for size in (1, 2, 5):
+            for _, programme in programmes(form, size, 18, seed=3):
+                best = optimum(programme.objective, programme.rows, programme.bounds)
+                weights = SOLVERS["scipy HiGHS, scaled"](programme)
+                assert (best is None) == (weights is None)
+                if weights is not None:
+                    scale = np.abs(programme.objective).max()
+                    assert programme.objective @ weights == pytest.approx(best, abs=1e-6 * scale)
