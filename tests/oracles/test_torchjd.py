@@ -11,6 +11,7 @@ from paretoda.schemes.cagrad import CAGrad
 from paretoda.schemes.dwa import DWA
 from paretoda.schemes.famo import FAMO
 from paretoda.schemes.imtl_g import IMTLG
+from paretoda.schemes.mgda import MGDA
 from paretoda.schemes.nash_mtl import NashMTL
 from paretoda.schemes.pcgrad import PCGrad
 from paretoda.schemes.uncertainty import Uncertainty
@@ -124,3 +125,13 @@ def test_uncertainty_is_twice_theirs():
         optimizer.zero_grad()
         assert 3 * ours.ahead(losses).alpha == pytest.approx(2 * weights_of(theirs, losses), rel=1e-4)
         optimizer.step()
+
+
+@pytest.mark.parametrize(("m", "seed"), GENERAL)
+def test_mgda_is_never_longer_than_theirs_and_their_direction_when_they_iterate_long(m, seed):
+    """Theirs is Frank-Wolfe: it comes close from above, ours is exact."""
+    rows, problem = independent(m, seed)
+    ours = MGDA()(problem).alpha @ rows
+    theirs = aggregation.MGDAWeighting(epsilon=1e-12, max_iters=20_000)(torch.tensor(problem.gram)).numpy() @ rows
+    assert ours @ ours <= theirs @ theirs * (1 + 1e-12)
+    assert ours == pytest.approx(theirs, abs=2e-2 * np.linalg.norm(rows, axis=1).max())

@@ -1,0 +1,32 @@
+"""Every Python example in the documents runs."""
+
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+ROOT = Path(__file__).parents[2]
+PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+BLOCK = re.compile(r"^( *)```python\n(.*?)^\1```", re.DOTALL | re.MULTILINE)
+
+
+def examples():
+    for page in PAGES:
+        for number, match in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8"))):
+            lines = match.group(2).splitlines()
+            code = "\n".join(line[len(match.group(1)) :] for line in lines)
+            yield pytest.param(code, id=f"{page.relative_to(ROOT)}:{number}")
+
+
+@pytest.mark.parametrize("code", list(examples()))
+def test_the_example_runs(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    torch.manual_seed(0)
+    exec(compile(code, "example", "exec"), {"__name__": "__example__"})
+
+
+def test_links_inside_the_documents_lead_somewhere():
+    for page in PAGES:
+        for target in re.findall(r"\]\((?!https?:|#|mailto:)([^)#]+)", page.read_text(encoding="utf-8")):
+            assert (page.parent / target).exists(), f"{page.name} links to {target}"
