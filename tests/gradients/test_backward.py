@@ -77,6 +77,18 @@ def test_features_change_the_cost_and_not_the_result(name, joint):
         assert torch.allclose(mine, other, rtol=1e-10, atol=1e-12)
 
 
+def test_views_of_one_forward_pass_are_one_graph_even_where_no_loss_needs_both():
+    toy = Toy(joint=True)
+    both = [toy.features() for _ in range(2)]
+    one, two = ({k: v for k, v in toy.losses(f).items() if k != "alignment"} for f in both)
+    with_features = paretoda.backward(one, shared=toy.encoder, scheme=MGDA(), features=both[0][:2])
+    ours = flat_grad(toy.encoder)
+    toy.clear()
+    without = paretoda.backward(two, shared=toy.encoder, scheme=MGDA())
+    assert with_features.alpha == pytest.approx(without.alpha, abs=1e-10)
+    assert torch.allclose(ours, flat_grad(toy.encoder), rtol=1e-10, atol=1e-12)
+
+
 @pytest.mark.parametrize("scheme", [ParetoPaper(), ParetoDA(), MGDA()])
 def test_the_scheme_sees_the_inner_products_and_the_step_is_m_times_their_combination(scheme):
     toy = Toy()

@@ -95,6 +95,20 @@ def test_a_scaler_changes_neither_weights_nor_gradients(scheme):
         assert torch.allclose(mine, other, rtol=1e-4, atol=1e-6)
 
 
+def test_the_scheme_sees_inner_products_without_the_scale():
+    class Spy:
+        guided = False
+
+        def __call__(self, problem):
+            self.gram = problem.gram
+            return MGDA()(problem)
+
+    plain, scaled = Spy(), Spy()
+    run(Toy(torch.float32), plain)
+    run(Toy(torch.float32), scaled, scaler=torch.amp.GradScaler("cpu", init_scale=2.0**12))
+    assert scaled.gram == pytest.approx(plain.gram, rel=1e-4)
+
+
 @pytest.mark.parametrize("kind", ["loss", "gradient"])
 @pytest.mark.parametrize("scheme", [Linear(), MGDA()])
 def test_a_non_finite_step_is_handed_to_the_scaler_which_skips_every_optimiser_and_backs_off(kind, scheme):

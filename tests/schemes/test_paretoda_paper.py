@@ -57,6 +57,21 @@ def test_below_the_threshold_no_objective_rises(case):
     assert is_common_descent(problem, weights.alpha)
 
 
+def test_the_bounds_of_equation_6():
+    assert guided_bounds(np.array([2.0, 1.0, -3.0])).tolist() == [0.0, -np.inf, -3.0]
+    assert guided_bounds(np.array([2.0, 2.0, 0.0])).tolist() == [0.0, 0.0, 0.0]
+    assert guided_bounds(np.array([-1.0, 0.0])).tolist() == [0.0, 0.0]
+
+
+@given(drawn(2, 6))
+@settings(max_examples=300)
+def test_the_objective_that_agrees_most_with_the_guide_does_not_rise(case):
+    weights = ParetoPaper()(case.problem)
+    best = int(np.argmax(case.problem.guide.dots))
+    row = case.problem.gram[best]
+    assert row @ weights.alpha >= -2 * TOLERANCE * np.abs(row).max()
+
+
 COUNTER_EXAMPLES = [
     (np.array([[-10.0, 1.0], [1.0, 0.0]]), np.array([-1.0, -8.0]), [2 / 11, 9 / 11], -5 / 11),
     (np.array([[1, 0], [-1, 0.1], [-1, 0.1]]), np.array([0.01, -0.1]), [0.512438, 0.487562, 0], -0.004627),

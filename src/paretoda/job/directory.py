@@ -1,0 +1,154 @@
+"""A run's directory: what is in it, and that it is whole.
+
+config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to go on),
+and at the end model.safetensors + model.json (to predict), predictions.csv and report.html.
+"""
+
+from __future__ import annotations
+
+import json
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from paretoda import __version__
+from paretoda.gradients import Report
+from paretoda.job.settings import Settings, make_settings, read_toml, to_toml
+from paretoda.training.files import write_json, write_text
+
+_INPUTS = ("source", "target")
+
+
+class RunError(ValueError):
+    """A run's directory is not as it must be; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class RunDirectory:
+    """The files of one run.
+
+    Args:
+        path: the directory.
+    """
+
+    path: Path
+
+    @property
+    def config(self) -> Path:
+        """Settings and inputs."""
+        return self.path / "config.toml"
+
+    @property
+    def metrics(self) -> Path:
+        """One JSON line a step."""
+        return self.path / "metrics.jsonl"
+
+    @property
+    def checkpoint(self) -> Path:
+        """The newest state to go on from."""
+        return self.path / "checkpoint" / "last.pt"
+
+    def candidate(self, taken: int) -> Path:
+        """The model after that many steps, until one is chosen."""
+        return self.path / "checkpoint" / f"candidate-{taken:08d}.safetensors"
+
+    @property
+    def model(self) -> Path:
+        """The chosen model's weights; appears at the end only."""
+        return self.path / "model.safetensors"
+
+    @property
+    def description(self) -> Path:
+        """Classes, transforms, architecture."""
+        return self.path / "model.json"
+
+    @property
+    def predictions(self) -> Path:
+        """The target's predicted classes."""
+        return self.path / "predictions.csv"
+
+    @property
+    def results(self) -> Path:
+        """Scores without labels, the choice, warnings."""
+        return self.path / "results.json"
+
+    @property
+    def report(self) -> Path:
+        """The page."""
+        return self.path / "report.html"
+
+    def check_free(self, *, overwrite: bool) -> None:
+        """Raise unless a new run may be put here."""
+        if self.path.is_file():
+            raise RunError(f"{self.path} is a file; give a directory with --out")
+        if not self.path.exists() or not any(self.path.iterdir()):
+            return
+        if not self.config.exists():
+            raise RunError(f"{self.path} is not empty and holds no run; give another --out")
+        if not overwrite:
+            raise RunError(f"{self.path} already has a run; use --resume to go on, --overwrite to begin anew")
+
+    def begin(self, settings: Settings, inputs: dict[str, str]) -> None:
+        """Make the directory and write what the run is; an earlier run in it is removed."""
+        if self.config.exists():
+            shutil.rmtree(self.path)
+        self.path.mkdir(parents=True, exist_ok=True)
+        write_json(self.path / "environment.json", environment())
+        write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
+
+    def read_config(self) -> tuple[Settings, dict[str, str]]:
+        """The settings and inputs of the run that is here."""
+        if not self.config.exists():
+            raise RunError(f"there is no run in {self.path}: config.toml is missing")
+        values = read_toml(self.config)
+        inputs = {key: str(values.pop(key)) for key in _INPUTS if key in values}
+        return make_settings(values), inputs
+
+    def add_metrics(self, taken: int, report: Report) -> None:
+        """Append the line of a step."""
+        with self.metrics.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(metrics_line(taken, report)) + "\n")
+
+    def cut_metrics(self, taken: int) -> None:
+        """Keep the lines of the first `taken` steps: a killed run may have written more, or half a line."""
+        if self.metrics.exists():
+            lines = self.metrics.read_text(encoding="utf-8").splitlines()[:taken]
+            write_text(self.metrics, "".join(f"{line}\n" for line in lines))
+
+    def read_metrics(self) -> list[dict[str, Any]]:
+        """The lines of all steps."""
+        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+
+    def drop_candidates(self) -> None:
+        """Remove the candidates once one is chosen."""
+        for file in self.checkpoint.parent.glob("candidate-*.safetensors"):
+            file.unlink()
+
+
+def metrics_line(taken: int, report: Report) -> dict[str, Any]:
+    """What is kept of a step."""
+    return {
+        "step": taken,
+        "losses": dict(zip(report.names, report.losses.tolist(), strict=True)),
+        "weights": report.weights,
+        "move": report.move.value,
+        "cosines": None if report.cosines is None else report.cosines.tolist(),
+        "guide_loss": report.guide_loss,
+        "guide_cosines": None if report.guide_cosines is None else report.guide_cosines.tolist(),
+        "finite": report.finite,
+    }
+
+
+def environment() -> dict[str, str]:
+    """Versions of what a run depends on."""
+    found = {"paretoda": __version__, "python": sys.version.split()[0], "platform": platform.platform()}
+    for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found

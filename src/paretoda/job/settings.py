@@ -1,0 +1,146 @@
+"""Everything that a run can be told, in one place: the same names in Python, on the command line and in config.toml."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+
+from paretoda.evaluation.validators import VALIDATORS
+from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.schemes import SCHEMES
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class SettingsError(ValueError):
+    """A setting is unknown or has no sense; the message says which and what to write instead."""
+
+
+def nearest(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that does not exist."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}"
+    return f"there is no {kind} {name!r}; {hint}"
+
+
+class Settings(BaseModel):
+    """The settings of a run. Defaults are what we recommend; nothing depends on anything outside of them."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    method: str = Field("dann", description="alignment of the domains (`paretoda list methods`)")
+    target_loss: str = Field("tcm", description="loss on the unlabelled target (`paretoda list target-losses`)")
+    scheme: str = Field("paretoda", description="how the losses are weighted (`paretoda list schemes`)")
+    guide: str = Field("agreement", description="loss on held-out target data that guides (`paretoda list guides`)")
+    loss_weights: tuple[float, ...] = Field(
+        (), description="fixed weights for scheme 'linear': source, alignment, target"
+    )
+    head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
+    voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
+    every: int = Field(1, ge=1, description="refresh the weights every so many steps")
+    average: float = Field(0.0, ge=0, lt=1, description="share of the past when inner products are averaged over steps")
+    backbone: str = Field("auto", description="network (`paretoda list backbones`)")
+    backbone_weights: str | None = Field(
+        None, description="local file with the backbone's weights (.pth, .safetensors)"
+    )
+    frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
+    bottleneck: int = Field(256, ge=2, description="width of the features")
+    steps: int = Field(1000, ge=1, description="training steps")
+    batch_size: int = Field(64, ge=2, description="samples of each domain in a step")
+    lr: float = Field(0.01, gt=0, description="learning rate of new layers (a pretrained backbone's is a tenth)")
+    momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
+    weight_decay: float = Field(1e-3, ge=0, description="of SGD")
+    schedule: Literal["inverse", "constant"] = Field("inverse", description="how the learning rate falls")
+    label_smoothing: float = Field(0.0, ge=0, lt=1, description="of the source's labels")
+    clip: float | None = Field(None, gt=0, description="largest norm of the gradient")
+    bn: Literal["joint", "per-domain"] = Field("joint", description="BatchNorm statistics of both domains or of each")
+    scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
+    held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
+    image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")
+    augment: Literal["none", "light", "standard"] | None = Field(None, description="random changes of training images")
+    class_balanced: bool = Field(False, description="draw the source's classes equally often")
+    skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
+    select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
+    evaluate_every: int | None = Field(
+        None, ge=1, description="steps between candidates; a tenth of the steps if not given"
+    )
+    refresh_every: int = Field(50, ge=1, description="steps between looks at the whole sets")
+    reference: bool = Field(True, description="also train source-only, to warn of negative transfer")
+    seed: int = Field(0, ge=0, description="the same seed gives the same weights")
+    device: str = Field("auto", description="'auto', 'cpu', 'cuda', 'cuda:1', 'mps'")
+    precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
+    checkpoint_every: int = Field(50, ge=1, description="steps between checkpoints")
+
+    @field_validator("method", "target_loss", "scheme", "guide", "select")
+    @classmethod
+    def _known(cls, value: str, info: Any) -> str:
+        tables: dict[str, tuple[str, list[str]]] = {
+            "method": ("method", list(ALIGNMENTS)),
+            "target_loss": ("target loss", list(TARGET_LOSSES)),
+            "scheme": ("scheme", list(SCHEMES)),
+            "guide": ("guide", list(GUIDES)),
+            "select": ("rule of selection", ["ensemble", "last", *VALIDATORS]),
+        }
+        kind, names = tables[info.field_name]
+        if value not in names:
+            raise ValueError(nearest(kind, value, names))
+        return value
+
+    @property
+    def candidate_every(self) -> int:
+        """Steps between candidates for the final model."""
+        return self.evaluate_every or max(1, self.steps // 10)
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    """Checked settings; a `method` such as "dann+tcm" is split into alignment and target loss."""
+    values = dict(values)
+    for key in values:
+        if key not in Settings.model_fields:
+            raise SettingsError(nearest("setting", key, Settings.model_fields))
+    method = values.get("method")
+    if isinstance(method, str) and "+" in method:
+        alignment, _, loss = method.partition("+")
+        if loss not in TARGET_LOSSES:
+            raise SettingsError(nearest("target loss", loss, TARGET_LOSSES))
+        if values.get("target_loss", loss) != loss:
+            raise SettingsError(
+                f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
+            )
+        values |= {"method": alignment, "target_loss": loss}
+    try:
+        return Settings.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        reason = str(first["msg"]).removeprefix("Value error, ")
+        raise SettingsError(reason if reason.startswith("there is no") else f"{name}: {reason}") from error
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings of a config file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"there is no config file {path}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not a TOML file: {error}") from error
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Flat settings as TOML: strings, numbers, booleans and lists of them; None is left out."""
+    return "".join(
+        f"{key} = {json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)}\n"
+        for key, value in values.items()
+        if value is not None
+    )

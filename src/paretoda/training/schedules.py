@@ -1,0 +1,25 @@
+"""How the learning rate falls."""
+
+from __future__ import annotations
+
+from torch.optim import Optimizer
+
+
+def inverse_decay(progress: float, *, gamma: float = 10.0, power: float = 0.75) -> float:
+    """(1 + γ p)^-0.75 at the share p of the training: DANN's schedule (Ganin et al., 2016)."""
+    return float((1.0 + gamma * progress) ** -power)
+
+
+def constant(progress: float) -> float:  # noqa: ARG001 - the shape of a schedule
+    """1 throughout."""
+    return 1.0
+
+
+SCHEDULES = {"inverse": inverse_decay, "constant": constant}
+
+
+def set_learning_rates(optimiser: Optimizer, factor: float) -> None:
+    """Multiply each group's first learning rate by the factor."""
+    for group in optimiser.param_groups:
+        group.setdefault("initial_lr", group["lr"])
+        group["lr"] = group["initial_lr"] * factor

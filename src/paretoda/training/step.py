@@ -1,0 +1,151 @@
+"""One training step: encode both domains, weigh the objectives by their gradients, move everything once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+
+from paretoda.core.problem import Scheme, reads_guide
+from paretoda.domains import Batch, Model, Objective, Source, Target
+from paretoda.gradients import Report, backward
+from paretoda.models.batchnorm import encode, held_out
+from paretoda.training.schedules import SCHEDULES, set_learning_rates
+
+StepReport = Report
+
+
+@dataclass(eq=False)
+class Step:
+    """Everything that one step needs; calling it with a batch takes the step.
+
+    Args:
+        model: encoder (shared by all objectives) and head.
+        objectives: by name, in order: "source", "alignment", "target"; the first is the source's loss.
+        scheme: chooses the weights.
+        optimiser: moves the model's and the objectives' own parameters.
+        guide: the objective on held-out target data, for schemes that read one.
+        bn: "joint": source and target in one batch; "per-domain": own statistics for each.
+        head_losses: names of the objectives that reach the head; None: see `paretoda.backward`.
+        voting: "all" shared parameters or the "last" layer's.
+        precision: "32", "bf16" or "16" (with a gradient scaler).
+        schedule: of the learning rate, a name in `SCHEDULES`.
+        clip: largest norm of the encoder's and head's gradient; None: no limit.
+    """
+
+    model: Model
+    objectives: dict[str, Objective]
+    scheme: Scheme
+    optimiser: torch.optim.Optimizer
+    guide: Objective | None = None
+    bn: Literal["joint", "per-domain"] = "joint"
+    head_losses: Sequence[str] | None = None
+    voting: Literal["all", "last"] = "all"
+    precision: Literal["32", "bf16", "16"] = "32"
+    schedule: str = "inverse"
+    clip: float | None = None
+    scaler: torch.amp.GradScaler | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        if reads_guide(self.scheme) and self.guide is None:
+            raise ValueError("this scheme follows a guide: give the step one")
+        if self.precision == "16":
+            self.scaler = torch.amp.GradScaler(self.device.type)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the model is."""
+        return next(self.model.parameters()).device
+
+    def modules(self) -> nn.ModuleDict:
+        """All networks of the step, for saving and for moving to a device."""
+        parts: dict[str, nn.Module] = {"model": self.model, **{f"objective-{k}": v for k, v in self.objectives.items()}}
+        if self.guide is not None:
+            parts["guide"] = self.guide
+        return nn.ModuleDict(parts)
+
+    def advance(self, progress: float) -> None:
+        """Set every schedule to this share of the training."""
+        for objective in [*self.objectives.values(), *([self.guide] if self.guide is not None else [])]:
+            objective.advance(progress)
+        set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress))
+
+    def __call__(self, batch: Batch) -> StepReport:
+        """Take one step on the batch."""
+        self.model.train()
+        wants_guide = self.guide is not None and reads_guide(self.scheme) and getattr(self.scheme, "refreshes", True)
+        with self._autocast():
+            source, target = self._domains(batch)
+            losses = {name: objective(source, target) for name, objective in self.objectives.items()}
+            features = [source.features, target.features]
+            guide_loss = None
+            if wants_guide and self.guide is not None:
+                ahead = self._held_out(batch)
+                guide_loss = self.guide(source, ahead)
+                features.append(ahead.features)
+            private = self._private(source, target)
+        self.optimiser.zero_grad(set_to_none=True)
+        report = backward(
+            {name: loss.float() for name, loss in losses.items()} if self.precision != "32" else losses,
+            shared=self.model.encoder,
+            scheme=self.scheme,
+            guide=guide_loss,
+            features=features,
+            heads=self.model.head,
+            head_losses=self.head_losses,
+            private=private,
+            voting=self.voting,
+            metric=self.optimiser,
+            scaler=self.scaler,
+        )
+        self._move()
+        return report
+
+    def _autocast(self) -> AbstractContextManager[None]:
+        dtype = torch.float16 if self.precision == "16" else torch.bfloat16
+        context: AbstractContextManager[None] = torch.autocast(
+            self.device.type, dtype=dtype, enabled=self.precision != "32"
+        )
+        return context
+
+    def _domains(self, batch: Batch) -> tuple[Source, Target]:
+        source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
+        head = self.model.head
+        return (
+            Source(source, head(source), batch.source_index, batch.source, labels=batch.labels),
+            Target(target, head(target), batch.target_index, batch.target),
+        )
+
+    def _held_out(self, batch: Batch) -> Target:
+        if batch.guide is None or batch.guide_index is None:
+            raise ValueError("the scheme follows a guide, but the batch has no held-out target samples")
+        features = self._held_out_features(batch.guide)
+        return Target(features, self.model.head(features), batch.guide_index, batch.guide)
+
+    def _held_out_features(self, inputs: Tensor) -> Tensor:
+        """Where only the last layer votes, the guide's body needs no graph."""
+        encoder = self.model.encoder
+        if self.voting == "last" and isinstance(encoder, nn.Sequential) and len(encoder) > 1:
+            with torch.no_grad():
+                below = held_out(encoder[:-1], inputs)
+            return held_out(encoder[-1], below)
+        return held_out(encoder, inputs)
+
+    def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
+        pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
+        return [(loss, objective) for loss, objective in pairs if loss is not None]
+
+    def _move(self) -> None:
+        if self.scaler is not None:
+            self.scaler.unscale_(self.optimiser)
+        if self.clip is not None:
+            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
+        if self.scaler is None:
+            self.optimiser.step()
+        else:
+            self.scaler.step(self.optimiser)
+            self.scaler.update()
