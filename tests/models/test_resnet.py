@@ -177,7 +177,7 @@ def test_other_files_are_refused_in_one_sentence(tmp_path):
     (tmp_path / "weights.pth").write_bytes(b"not a checkpoint")
     torch.save([1, 2], tmp_path / "list.pth")
     with pytest.raises(WeightsError, match=r"read from \.pth"):
-        load_weights(resnet18(), tmp_path / "weights.safetensors")
+        load_weights(resnet18(), tmp_path / "weights.h5")
     with pytest.raises(WeightsError, match="not a file of tensors"):
         load_weights(resnet18(), tmp_path / "weights.pth")
     with pytest.raises(WeightsError, match="state dict"):

@@ -1,7 +1,7 @@
 """A run's directory: what is in it, and that it is whole.
 
-config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to go on),
-and at the end model.safetensors + model.json (to predict), predictions.csv and report.html.
+config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to
+go on), and at the end model.safetensors + model.json (to predict), predictions.csv, results.json and report.html.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import platform
 import shutil
 import sys
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -146,9 +146,4 @@ def metrics_line(taken: int, report: Report) -> dict[str, Any]:
 def environment() -> dict[str, str]:
     """Versions of what a run depends on."""
     found = {"paretoda": __version__, "python": sys.version.split()[0], "platform": platform.platform()}
-    for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found
+    return found | {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow")}

@@ -67,7 +67,9 @@ class Settings(BaseModel):
     scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
     held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
     image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")
-    augment: Literal["none", "light", "standard"] | None = Field(None, description="random changes of training images")
+    augment: Literal["none", "light", "standard", "strong"] | None = Field(
+        None, description="random changes of training images"
+    )
     class_balanced: bool = Field(False, description="draw the source's classes equally often")
     skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
     select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
@@ -75,7 +77,7 @@ class Settings(BaseModel):
         None, ge=1, description="steps between candidates; a tenth of the steps if not given"
     )
     refresh_every: int = Field(50, ge=1, description="steps between looks at the whole sets")
-    reference: bool = Field(True, description="also train source-only, to warn of negative transfer")
+    reference: bool | None = Field(None, description="also train source-only, to warn of negative transfer")
     seed: int = Field(0, ge=0, description="the same seed gives the same weights")
     device: str = Field("auto", description="'auto', 'cpu', 'cuda', 'cuda:1', 'mps'")
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
@@ -118,6 +120,10 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
                 f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
             )
         values |= {"method": alignment, "target_loss": loss}
+    if values.get("method") == "source-only":  # the baseline, unless more is asked for
+        values.setdefault("target_loss", "none")
+        if values["target_loss"] == "none":
+            values.setdefault("scheme", "linear")
     try:
         return Settings.model_validate(values)
     except ValidationError as error:

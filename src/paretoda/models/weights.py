@@ -8,10 +8,13 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from torch import Tensor, nn
 
 _LOG = logging.getLogger(__name__)
-_SUFFIXES = (".pth", ".pt", ".bin")
+_SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
+_CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
 _SHOWN = 5
 
 
@@ -22,13 +25,13 @@ class WeightsError(ValueError):
 def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
     """The file's tensors are now the model's; returns the keys that were not used.
 
-    Only the file's classifier (fc.*) may go unused, and only where the model has none; a log message says so.
+    Only the file's classifier (fc.*, _fc.*) may go unused, and only where the model has none; a log message says so.
     """
     path = Path(path)
     state = _read(path)
     wanted = model.state_dict()
-    has_classifier = any(key.startswith("fc.") for key in wanted)
-    unused = () if has_classifier else tuple(key for key in state if key.startswith("fc."))
+    has_classifier = any(key.startswith(_CLASSIFIER) for key in wanted)
+    unused = () if has_classifier else tuple(key for key in state if key.startswith(_CLASSIFIER))
     state = {key: tensor for key, tensor in state.items() if key not in unused}
     _check(state, wanted, path)
     # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
@@ -40,11 +43,16 @@ def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
 
 def _read(path: Path) -> dict[str, Tensor]:
     if path.suffix not in _SUFFIXES:
-        raise WeightsError(f"{path}: weights are read from {', '.join(_SUFFIXES)} files (torch.save), convert it first")
+        raise WeightsError(f"{path}: weights are read from {', '.join(_SUFFIXES)} files, convert it first")
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file of weights at {path}")
     try:
+        if path.suffix == ".safetensors":
+            return load_file(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError) as error:
-        raise WeightsError(f"{path} is not a file of tensors written by torch.save") from error
+    except (pickle.UnpicklingError, RuntimeError, EOFError, SafetensorError) as error:
+        writer = "safetensors" if path.suffix == ".safetensors" else "torch.save"
+        raise WeightsError(f"{path} is not a file of tensors written by {writer}") from error
     if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
         raise WeightsError(f"{path} does not hold a state dict, a mapping of names to tensors")
     return dict(state)

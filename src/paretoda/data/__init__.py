@@ -1,0 +1,38 @@
+"""Data: samples of any origin, and the pair of a labelled source and an unlabelled target."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__all__ = ["DataError", "DomainPair", "PairSettings", "Samples", "examine", "make_pair", "open_samples"]
+
+if TYPE_CHECKING:
+    from paretoda.data.doctor import examine
+    from paretoda.data.errors import DataError
+    from paretoda.data.making import make_pair
+    from paretoda.data.opening import open_samples
+    from paretoda.data.pair import DomainPair
+    from paretoda.data.samples import Samples
+    from paretoda.data.settings import PairSettings
+
+_HOMES = {
+    "DataError": "errors",
+    "DomainPair": "pair",
+    "PairSettings": "settings",
+    "Samples": "samples",
+    "examine": "doctor",
+    "make_pair": "making",
+    "open_samples": "opening",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import on first use: an error can be caught, and the settings read, without torch."""
+    if name in _HOMES:
+        return getattr(import_module(f"paretoda.data.{_HOMES[name]}"), name)
+    raise AttributeError(f"module 'paretoda.data' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

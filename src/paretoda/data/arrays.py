@@ -1,0 +1,161 @@
+"""Arrays as samples: NumPy, torch, pandas and .npz; features (n, d) or images (n, h, w[, c])."""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from paretoda.data.errors import DataError
+from paretoda.data.labels import Labels, from_integers
+from paretoda.data.samples import Index, Kind, content_hash
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySamples:
+    """Samples in memory.
+
+    Args:
+        x: float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3).
+        labels: None where they were opened without labels.
+        notes: what the user should know.
+    """
+
+    x: NDArray[Any]
+    labels: Labels | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Kind:
+        """Two dimensions are features, more are images."""
+        return "features" if self.x.ndim == 2 else "images"
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def read(self, index: Index, at_least: int = 0) -> NDArray[Any]:  # noqa: ARG002
+        """These rows."""
+        return self.x[np.asarray(index, dtype=np.int64)]
+
+    def names(self, index: Index) -> list[str]:
+        """Row numbers from 0."""
+        return [str(int(place)) for place in index]
+
+    def digests(self, index: Index) -> list[str]:
+        """Hashes of the rows' shape and bytes."""
+        shape = str(self.x.shape[1:]).encode()
+        return [content_hash(shape + self.x[place].tobytes()) for place in index]
+
+    def shapes(self) -> list[tuple[int, ...]]:
+        """All rows have the same."""
+        return [(*self.x.shape[1:], 1) if self.x.ndim == 3 else self.x.shape[1:]]
+
+
+def array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "the data") -> ArraySamples:
+    """Samples from arrays of any library; labels only where `y` is given."""
+    array = canonical(as_array(x, origin), origin)
+    if y is None:
+        return ArraySamples(array)
+    labels = from_integers(as_array(y, origin), None if classes is None else np.asarray(classes), origin)
+    if len(labels.values) != len(array):
+        raise DataError(f"{origin} has {len(array)} samples but {len(labels.values)} labels; give one label per sample")
+    return ArraySamples(array, labels)
+
+
+def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
+    """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if not isinstance(file, np.lib.npyio.NpzFile):
+                raise DataError(f"{path} is a single array; save it as np.savez({path.name!r}, x=..., y=...)")
+            return _from_npz(file, path, labelled)
+    except DataError:
+        raise
+    except ValueError as error:
+        if "pickle" not in str(error) and "Object arrays" not in str(error):
+            raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
+        raise DataError(
+            f"{path} contains pickled objects, which could run code; save plain arrays of numbers and text instead"
+        ) from error
+    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
+        raise DataError(f"{path} is damaged or is no .npz file ({error}); save it again with np.savez") from error
+
+
+def _from_npz(file: Any, path: Path, labelled: bool) -> ArraySamples:
+    if "x" not in file.files:
+        raise DataError(f"{path} has no array `x` (it has {', '.join(file.files) or 'none'}); save the samples as `x`")
+    if not labelled:
+        return array_samples(file["x"], origin=str(path))
+    if "y" not in file.files:
+        raise DataError(f"{path} has no labels; save one integer per sample as `y`")
+    classes = file["classes"] if "classes" in file.files else None
+    return array_samples(file["x"], file["y"], classes, origin=str(path))
+
+
+def as_array(x: Any, origin: str) -> NDArray[Any]:
+    """A NumPy array of numbers, from NumPy, torch, pandas or nested lists."""
+    if isinstance(x, torch.Tensor):
+        x = x.detach().cpu()
+        x = x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy()
+    elif hasattr(x, "to_numpy"):
+        x = x.to_numpy()
+    try:
+        array = np.asarray(x)
+    except ValueError as error:
+        raise DataError(f"{origin} is no array ({error}); all samples must have the same shape") from error
+    if array.dtype.kind == "O":
+        raise DataError(f"{origin} holds objects instead of numbers; convert every column to numbers")
+    return array
+
+
+def canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
+    """Float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3)."""
+    if x.dtype.kind not in "biuf":
+        raise DataError(f"{origin} holds {x.dtype} instead of numbers; convert it to numbers")
+    if x.ndim not in (2, 3, 4):
+        raise DataError(f"{origin} has the shape {x.shape}; give features (n, d) or images (n, h, w) or (n, h, w, 3)")
+    if len(x) == 0:
+        raise DataError(f"{origin} has no samples; give at least one")
+    if x.size == 0:
+        raise DataError(f"{origin} has samples of size zero, shape {x.shape}; give features or pixels")
+    if x.ndim == 2:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is reported as such
+            return np.ascontiguousarray(x, dtype=np.float32)
+    return _images(x, origin)
+
+
+def _images(x: NDArray[Any], origin: str) -> NDArray[np.uint8]:
+    if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
+        if x.shape[1] not in (1, 3, 4):
+            raise DataError(f"{origin} has images of shape {x.shape[1:]}; give 1, 3 or 4 channels")
+        x = np.moveaxis(x, 1, 3)
+    if x.dtype != np.uint8:
+        top = 1 if x.dtype.kind == "f" else 255
+        if not (x.min() >= 0 and x.max() <= top):  # false for NaN, too
+            raise DataError(f"{origin} has {x.dtype} images beyond 0..{top}; give uint8 pixels, not normalised ones")
+        x = np.rint(x * (255 // top)).astype(np.uint8)
+    if x.ndim == 4 and x.shape[3] == 1:
+        x = x[..., 0]
+    if x.ndim == 4 and x.shape[3] == 4:
+        alpha = x[..., 3:].astype(np.float32) / 255
+        x = np.rint(x[..., :3] * alpha + 255 * (1 - alpha)).astype(np.uint8)
+    return np.ascontiguousarray(x, dtype=np.uint8)
+
+
+def check_finite(x: NDArray[np.float32], origin: str) -> None:
+    """Raises where a feature is NaN or infinite, and says where."""
+    bad = ~np.isfinite(x)
+    if bad.any():
+        row, column = (int(place) for place in np.argwhere(bad)[0])
+        what = "NaN" if np.isnan(x[row, column]) else "infinite, or too large for float32"
+        rows = int(bad.any(axis=1).sum())
+        raise DataError(
+            f"{origin}: the feature in row {row}, column {column} is {what} "
+            f"(rows with such values: {rows} of {len(x)}); fill in or remove them"
+        )

@@ -1,0 +1,38 @@
+"""What the doctor says about data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+from paretoda.data.errors import DataError
+
+Severity = Literal["error", "warning", "info"]
+Result = TypeVar("Result")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact about the data.
+
+    Args:
+        severity: an error stops `adapt`, a warning may cost accuracy, the rest is good to know.
+        domain: which data it concerns.
+        message: the fact, and what to do, in one sentence.
+    """
+
+    severity: Severity
+    domain: Literal["source", "target", "both"]
+    message: str
+
+
+def attempt(
+    work: Callable[[], Result], domain: Literal["source", "target", "both"], found: list[Finding]
+) -> Result | None:
+    """The result, or None after the error has become a finding."""
+    try:
+        return work()
+    except DataError as error:
+        found.append(Finding("error", domain, f"{error}."))
+        return None

@@ -1,0 +1,102 @@
+"""Labels are positions 0..K-1 in a tuple of class names, whatever the user wrote."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretoda.data.errors import DataError
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """One class per sample.
+
+    Args:
+        values: shape (n,), positions in `classes`.
+        classes: the names, all different.
+    """
+
+    values: NDArray[np.int64]
+    classes: tuple[str, ...]
+
+    def kept(self, keep: NDArray[np.int64]) -> Labels:
+        """The labels of these samples, with all class names."""
+        return Labels(self.values[keep], self.classes)
+
+
+def from_names(names: Sequence[str]) -> Labels:
+    """Each name is a class, in alphabetical order, or in numerical order where all are integers."""
+    clean = [unicodedata.normalize("NFC", name) for name in names]
+    found = set(clean)
+    order = sorted(found, key=int) if all(map(_is_integer, found)) else sorted(found)
+    position = {name: place for place, name in enumerate(order)}
+    return Labels(np.array([position[name] for name in clean], dtype=np.int64), tuple(order))
+
+
+def from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:
+    """Integers are positions in `names`; without names each integer that occurs is a class of its own."""
+    if y.dtype.kind not in "iub":
+        raise DataError(f"the labels of {origin} are {y.dtype} instead of integers; number the classes from 0")
+    if y.ndim != 1:
+        raise DataError(f"the labels of {origin} have the shape {y.shape}; give one integer per sample")
+    y = y.astype(np.int64)
+    if names is None:
+        integers, values = np.unique(y, return_inverse=True)
+        return Labels(values.astype(np.int64), tuple(str(integer) for integer in integers))
+    classes = class_names(names, origin)
+    wrong = y[(y < 0) | (y >= len(classes))]
+    if wrong.size:
+        raise DataError(
+            f"the labels of {origin} go beyond its {len(classes)} classes (for example {wrong[0]}); "
+            f"they must be positions 0..{len(classes) - 1} in `classes`"
+        )
+    return Labels(y, classes)
+
+
+def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
+    """The names as text, all different."""
+    if names.ndim != 1 or names.dtype.kind not in "USiu":
+        raise DataError(f"`classes` of {origin} must be a list of names, not {names.dtype} of shape {names.shape}")
+    texts = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
+    clean = tuple(unicodedata.normalize("NFC", text) for text in texts)
+    double = sorted({name for name in clean if clean.count(name) > 1})
+    if double:
+        raise DataError(f"`classes` of {origin} has {double[0]!r} more than once; give every class a name of its own")
+    return clean
+
+
+def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
+    """The same labels as positions in the model's classes, found by name.
+
+    Plain integers without names are taken as positions where the model's own names are no integers.
+    """
+    if set(labels.classes) <= set(classes):
+        place = [list(classes).index(name) for name in labels.classes]
+    elif all(map(_is_integer, labels.classes)) and not any(map(_is_integer, classes)):
+        place = [int(name) for name in labels.classes]
+    else:
+        place = [list(classes).index(name) if name in classes else -1 for name in labels.classes]
+    unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
+    if unknown:
+        raise DataError(
+            f"{origin} has classes that the model does not know: {listed(unknown)}; it knows {listed(list(classes))}"
+        )
+    return Labels(np.array(place, dtype=np.int64)[labels.values], tuple(classes))
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first few names, and how many more there are."""
+    more = len(names) - _SHOWN
+    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _is_integer(text: str) -> bool:
+    return text.removeprefix("-").isdecimal() and text.isascii()

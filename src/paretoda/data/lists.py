@@ -1,0 +1,60 @@
+"""List files: one `path label` per line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from paretoda.data.decoding import SUFFIXES
+from paretoda.data.errors import DataError
+from paretoda.data.files import FileSamples
+from paretoda.data.labels import from_names
+
+
+def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSamples:
+    """The listed images; paths are relative to `root` or to the list's own folder, labels dropped unless wanted."""
+    root = file.parent if root is None else root
+    shown: list[str] = []
+    names: list[str] = []
+    for number, line in enumerate(read_text(file).splitlines(), start=1):
+        if not line.strip():
+            continue
+        path, label = split_line(line, root)
+        shown.append(path)
+        if labelled:
+            if label is None:
+                raise DataError(f"line {number} of {file} has no label; write `path label` on every line")
+            names.append(label)
+    if not shown:
+        raise DataError(f"{file} lists no images; write one `path label` per line")
+    labels = from_names(names) if labelled else None
+    return FileSamples(tuple(root / path for path in shown), tuple(shown), labels)
+
+
+def split_line(line: str, root: Path) -> tuple[str, str | None]:
+    """Path and label, separated by a tab or by the last space, unless that space is part of a file's name."""
+    line = line.strip()
+    if "\t" in line:
+        path, _, label = line.rpartition("\t")
+        return path.strip(), label.strip()
+    path, _, label = line.rpartition(" ")
+    path = path.rstrip()
+    if not path or _is_image(line):
+        return line, None
+    if not _is_image(path) and (root / line).is_file():
+        return line, None
+    return path, label
+
+
+def read_text(file: Path) -> str:
+    """The file's text; a file that is no text is no list."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataError(f"{file} is not a data set; give an image folder, an .npz file or a list of `path label` lines")
+    return text
+
+
+def _is_image(path: str) -> bool:
+    return Path(path).suffix.lower() in SUFFIXES

@@ -1,0 +1,149 @@
+"""Images become tensors of one size; how exactly is stored with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from paretoda.data.augmentation import colour_jitter, random_crops
+from paretoda.data.errors import DataError
+from paretoda.data.samples import Image8, Raw
+from paretoda.data.scaling import FeatureTransform
+from paretoda.data.settings import Augment
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+"""Mean and deviation of ImageNet's pixels in 0..1."""
+
+
+class Transform(Protocol):
+    """Raw samples to a batch of tensors."""
+
+    def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
+        """With augmentation, drawn from the generator alone."""
+        ...
+
+    def evaluate(self, raw: Raw) -> Tensor:
+        """Without chance."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for model.json."""
+        ...
+
+    def tensors(self) -> dict[str, Tensor]:
+        """What is too large for model.json."""
+        ...
+
+
+@dataclass(frozen=True)
+class ImageTransform:
+    """Resized to a square, cropped, normalised.
+
+    Augmentation "light" crops 70-100 % of the area and never mirrors; "standard" crops 8-100 % and mirrors half of
+    the images, as the benchmarks do; "strong" also changes colours. With any of them images are resized to 8/7 of the
+    size first, and evaluation takes the middle. With "none" they are resized to the size itself.
+
+    Args:
+        size: side of the result.
+        channels: 1 or 3; others are converted.
+        mean: per channel, of pixels in 0..1.
+        std: per channel.
+        augment: what happens in training.
+    """
+
+    size: int
+    channels: int
+    mean: tuple[float, ...]
+    std: tuple[float, ...]
+    augment: Augment = "none"
+
+    def __post_init__(self) -> None:
+        if not len(self.mean) == len(self.std) == self.channels:
+            raise DataError(f"images of {self.channels} channels need as many means and deviations to be normalised")
+
+    @property
+    def resized(self) -> int:
+        """Side of the square before cropping."""
+        return self.size if self.augment == "none" else round(self.size * 8 / 7)
+
+    def prepare(self, raw: Raw) -> NDArray[np.uint8]:
+        """The part without chance: shape (n, r, r[, 3]), r = `resized`. Prepared images stay as they are."""
+        if isinstance(raw, np.ndarray):
+            raw = _with_channels(raw, self.channels)
+            if raw.shape[1:3] == (self.resized, self.resized):
+                return raw
+        return np.stack([_square(_with_channels(image[None], self.channels)[0], self.resized) for image in raw])
+
+    def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
+        """Augmented, shape (n, channels, size, size)."""
+        images = self._tensor(raw)
+        if self.augment == "none":
+            return self._normalised(images)
+        light = self.augment == "light"
+        images = random_crops(images, self.size, (0.7 if light else 0.08, 1.0), not light, generator)
+        if self.augment == "strong":
+            images = colour_jitter(images, 0.4, generator)
+        return self._normalised(images)
+
+    def evaluate(self, raw: Raw) -> Tensor:
+        """The middle, shape (n, channels, size, size)."""
+        start = (self.resized - self.size) // 2
+        middle = slice(start, start + self.size)
+        return self._normalised(self._tensor(raw)[:, :, middle, middle])
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields."""
+        return {"kind": "images", **asdict(self)}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """None."""
+        return {}
+
+    def _tensor(self, raw: Raw) -> Tensor:
+        images = torch.from_numpy(np.ascontiguousarray(self.prepare(raw)))
+        images = images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2)
+        return images.float() / 255
+
+    def _normalised(self, images: Tensor) -> Tensor:
+        mean = torch.tensor(self.mean).view(-1, 1, 1)
+        std = torch.tensor(self.std).view(-1, 1, 1)
+        return ((images - mean) / std).contiguous()
+
+
+def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Transform:
+    """What `to_json` and `tensors` gave, as a transform again."""
+    fields = dict(data)
+    try:
+        kind = fields.pop("kind")
+        if kind == "features":
+            transform = FeatureTransform(tensors["mean"], tensors["std"])
+            if transform.mean.shape == transform.std.shape == (fields["width"],):
+                return transform
+        if kind == "images":
+            return ImageTransform(**{**fields, "mean": tuple(fields["mean"]), "std": tuple(fields["std"])})
+    except (KeyError, TypeError) as error:
+        raise DataError(f"the model's transform cannot be read ({error!r}); its files are damaged") from error
+    raise DataError(f"the model's transform {dict(data)} cannot be read; its files are damaged or from a newer version")
+
+
+def _with_channels(images: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
+    # Pillow's own integer formula for luminance, for many images at once.
+    if images.ndim == 3 and channels == 3:
+        return np.repeat(images[..., None], 3, axis=3)
+    if images.ndim == 4 and channels == 1:
+        sums = images @ np.array([19595, 38470, 7471], dtype=np.uint32) + np.uint32(0x8000)
+        return (sums >> 16).astype(np.uint8)
+    return images
+
+
+def _square(image: Image8, side: int) -> Image8:
+    if image.shape[:2] == (side, side):
+        return image
+    return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR))

@@ -1,0 +1,72 @@
+"""What a model makes of a whole set: features and logits, in evaluation mode, without gradients, in the set's order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import overload
+
+import torch
+from torch import Tensor, nn
+
+from paretoda.domains import Model, Source, Target
+
+
+@contextmanager
+def evaluation_mode(module: nn.Module) -> Iterator[None]:
+    """Inside, every layer is in evaluation mode and nothing is recorded; afterwards each has the mode it had."""
+    before = [(layer, layer.training) for layer in module.modules()]
+    try:
+        module.eval()
+        with torch.no_grad():
+            yield
+    finally:
+        for layer, training in before:
+            layer.training = training
+
+
+def predict(model: Model, batches: Iterable[Tensor], *, device: torch.device | str = "cpu") -> tuple[Tensor, Tensor]:
+    """Features (n, d) and logits (n, K) of all batches, on the CPU.
+
+    Args:
+        model: already on `device`; its mode is restored, layer by layer.
+        batches: inputs, shape (b, ...) each; at least one sample in all.
+        device: where the batches are sent.
+    """
+    features, logits = [], []
+    with evaluation_mode(model):
+        for inputs in batches:
+            rows = model.encoder(inputs.to(device))
+            features.append(rows.cpu())
+            logits.append(model.head(rows).cpu())
+    if not features:
+        raise ValueError("there is nothing to predict: no batch was given")
+    return torch.cat(features), torch.cat(logits)
+
+
+@overload
+def domain_outputs(
+    model: Model, batches: Iterable[Tensor], labels: Tensor, *, device: torch.device | str = "cpu"
+) -> Source: ...
+@overload
+def domain_outputs(
+    model: Model, batches: Iterable[Tensor], labels: None = None, *, device: torch.device | str = "cpu"
+) -> Target: ...
+def domain_outputs(
+    model: Model, batches: Iterable[Tensor], labels: Tensor | None = None, *, device: torch.device | str = "cpu"
+) -> Source | Target:
+    """One whole set for a `Snapshot`: a `Source` where labels are given, a `Target` where not.
+
+    Args:
+        model: already on `device`.
+        batches: the set's inputs in its order, shape (b, ...) each.
+        labels: of the source, shape (n,); a target has none.
+        device: where the batches are sent; the results are on the CPU.
+    """
+    features, logits = predict(model, batches, device=device)
+    index = torch.arange(len(features))
+    if labels is None:
+        return Target(features, logits, index)
+    if len(labels) != len(features):
+        raise ValueError(f"{len(features)} samples and {len(labels)} labels: they must be as many")
+    return Source(features, logits, index, labels=labels.cpu())

@@ -1,0 +1,63 @@
+"""Validators: scores of a model that need no target label. One file, one validator; this is their table."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+
+from paretoda.evaluation.choice import ENSEMBLE, Choice, Ensemble, choose
+from paretoda.evaluation.negative_transfer import COMPARABLE, negative_transfer_warning
+from paretoda.evaluation.validators.bnm import BNM
+from paretoda.evaluation.validators.corr_c import CorrC
+from paretoda.evaluation.validators.dev import DEV
+from paretoda.evaluation.validators.entropy import Entropy
+from paretoda.evaluation.validators.im import IM
+from paretoda.evaluation.validators.mixval import MixVal
+from paretoda.evaluation.validators.snd import SND
+from paretoda.evaluation.validators.source_risk import SourceRisk
+from paretoda.evaluation.validators.transfer_score import TransferScore
+from paretoda.evaluation.validators.validator import Validator
+
+VALIDATORS: dict[str, Callable[[], Validator]] = {
+    "im": IM,
+    "entropy": Entropy,
+    "snd": SND,
+    "dev": DEV,
+    "bnm": BNM,
+    "source-risk": SourceRisk,
+    "corr-c": CorrC,
+    "mixval": MixVal,
+    "transfer-score": TransferScore,
+}
+"""Name -> validator; each is made without arguments."""
+
+
+def validator(name: str) -> Validator:
+    """The validator of that name with its default settings."""
+    if name not in VALIDATORS:
+        near = get_close_matches(name, VALIDATORS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VALIDATORS)}"
+        raise ValueError(f"there is no validator {name!r}; {hint}")
+    return VALIDATORS[name]()
+
+
+__all__ = [
+    "BNM",
+    "COMPARABLE",
+    "DEV",
+    "ENSEMBLE",
+    "IM",
+    "SND",
+    "VALIDATORS",
+    "Choice",
+    "CorrC",
+    "Ensemble",
+    "Entropy",
+    "MixVal",
+    "SourceRisk",
+    "TransferScore",
+    "Validator",
+    "choose",
+    "negative_transfer_warning",
+    "validator",
+]

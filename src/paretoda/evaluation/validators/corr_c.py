@@ -1,0 +1,33 @@
+"""Class correlation: predictions PᵀP near the identity are sure and use all classes evenly (Tu et al., 2023).
+
+Its authors call high values good. The code of MixVal takes the lowest, for which uniform and collapsed predictions win;
+we follow the authors.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from paretoda.domains import Snapshot
+
+
+def class_correlation(probabilities: Tensor) -> float:
+    """tr(C) / (√K |C|) of C = PᵀP, the cosine of C and I: 1 for balanced one-hots, 1/√K for uniform or collapsed ones.
+
+    Args:
+        probabilities: shape (n, K).
+    """
+    p = probabilities.double()
+    c = p.T @ p
+    return float(c.trace() / (c.norm() * c.shape[0] ** 0.5))
+
+
+@dataclass(frozen=True)
+class CorrC:
+    """The cosine of the class correlations of the target's predictions and the identity."""
+
+    def __call__(self, snapshot: Snapshot) -> float:
+        """In 1/√K..1."""
+        return class_correlation(snapshot.target.logits.double().softmax(dim=1))

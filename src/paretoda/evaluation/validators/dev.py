@@ -1,0 +1,118 @@
+"""Deep embedded validation: held-out source errors, weighted by density ratio, tell target risk (You et al., 2019).
+
+The ratio comes from a logistic regression that tells source from target features; the published multilayer perceptron
+is slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh
+little and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
+from sklearn.preprocessing import StandardScaler
+
+from paretoda.domains import Domain, Snapshot
+from paretoda.evaluation.validators.sampling import draw
+from paretoda.evaluation.validators.source_risk import zero_one
+
+Array = NDArray[np.float64]
+
+
+def importance_weighted_risk(weights: Array, losses: Array) -> float:
+    """mean(w ℓ): unbiased for true density ratios, of high variance.
+
+    Args:
+        weights: density ratios p_target / p_source of the samples, shape (n,).
+        losses: shape (n,).
+    """
+    return float(np.mean(weights * losses))
+
+
+def dev_risk(weights: Array, losses: Array) -> float:
+    """mean(w ℓ) + η (mean w - 1), with η = -Cov(w ℓ, w) / Var(w): the control variate uses that E w = 1.
+
+    Args:
+        weights: density ratios p_target / p_source of the samples, shape (n,).
+        losses: shape (n,).
+    """
+    weighted = weights * losses
+    spread = np.var(weights, ddof=1) if len(weights) > 1 else 0.0
+    if spread <= 1e-12 * np.mean(weights) ** 2:  # equal weights: nothing to control for
+        return float(weighted.mean())
+    eta = -np.cov(weighted, weights, ddof=1)[0, 1] / spread
+    return float(weighted.mean() + eta * (weights.mean() - 1))
+
+
+def truncated(weights: Array) -> Array:
+    """No weight above √n times their mean: one huge weight must not decide alone (Ionides, 2008)."""
+    cap: Array = np.sqrt(len(weights)) * np.mean(weights)
+    return np.minimum(weights, cap)
+
+
+def density_ratio(source: Array, target: Array, points: Array, decays: tuple[float, ...]) -> Array:
+    """p_target / p_source at the points, by the logistic regression that makes every fifth sample most likely.
+
+    The published code keeps the most accurate one. Accuracy cannot tell odds of 2 from odds of 20, and these are the
+    weights: in two Gaussians 1.5 apart a risk of 0.70 came out as 0.40, by likelihood as 0.70.
+
+    Args:
+        source: features, shape (n_s, d), in random order.
+        target: features, shape (n_t, d), in random order.
+        points: shape (n, d).
+        decays: weight decays to choose from, the strongest first; it wins a tie.
+    """
+    x, y = np.concatenate([source, target]), np.repeat([0, 1], [len(source), len(target)])
+    held_out = np.concatenate([np.arange(len(source)), np.arange(len(target))]) % 5 == 4
+    scaler = StandardScaler().fit(x[~held_out])
+    x, points = scaler.transform(x), scaler.transform(points)
+    candidates = [_logistic(x[~held_out], y[~held_out], decay) for decay in decays]
+    fit = [_log_likelihood(model, x[held_out], y[held_out]) for model in candidates]
+    log_odds = candidates[int(np.argmax(fit))].decision_function(points)
+    sources, targets = np.bincount(y[~held_out])
+    ratio: Array = sources / targets * np.exp(np.clip(log_odds, -50, 50))
+    return ratio
+
+
+def _logistic(x: Array, y: NDArray[np.int64], decay: float) -> LogisticRegression:
+    """Minimises mean loss + decay/2 |w|². Stopped early it is a little more regularised, which does no harm."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return LogisticRegression(C=1 / (decay * len(x)), max_iter=200).fit(x, y)
+
+
+def _log_likelihood(model: LogisticRegression, x: Array, y: NDArray[np.int64]) -> float:
+    if len(x) == 0:
+        return 0.0
+    return -float(np.logaddexp(0, (1 - 2 * y) * model.decision_function(x)).mean())
+
+
+@dataclass(frozen=True)
+class DEV:
+    """Minus the estimated 0/1 risk on the target.
+
+    Args:
+        decays: weight decays of the domain classifier, the strongest first.
+        samples: of each domain that it is trained on, at most.
+        seed: of their choice.
+    """
+
+    decays: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3, 1e-4)
+    samples: int = 5_000
+    seed: int = 0
+
+    def __call__(self, snapshot: Snapshot) -> float:
+        """About -1..0; the control variate may leave the interval."""
+        held_out = snapshot.held_out_source
+        points = held_out.features.double().cpu().numpy()
+        weights = density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
+        return -dev_risk(truncated(weights), zero_one(held_out.logits, held_out.labels).cpu().numpy())
+
+    def _features(self, domain: Domain) -> Array:
+        chosen = draw(domain.index, self.samples, self.seed)
+        features: Array = domain.features.cpu()[chosen].double().numpy()
+        return features

@@ -1,0 +1,66 @@
+"""Soft neighbourhood density: predictions that agree with many similar samples (Saito et al., 2021).
+
+The density alone is highest, log(n - 1), where all predictions are alike: collapsed to one class, or all undecided. So
+it is discounted where the predictions carry little information; `needed=0` gives the published score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from paretoda.domains import Snapshot
+from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.sampling import draw
+
+_CHUNK = 2**22
+"""Similarities held at a time: 32 MB."""
+
+
+def neighbourhood_density(probabilities: Tensor, temperature: float = 0.05) -> float:
+    """The mean entropy of softmax(cosine / temperature) over all other samples: log 2 for clusters of three one-hots.
+
+    Args:
+        probabilities: shape (n, K).
+        temperature: of the softmax over neighbours.
+    """
+    rows = normalize(probabilities.double(), dim=1)
+    n, step = len(rows), max(1, _CHUNK // len(rows))
+    total = 0.0
+    for start in range(0, n, step):
+        similarity = rows[start : start + step] @ rows.T / temperature
+        here = torch.arange(len(similarity), device=rows.device)
+        similarity[here, here + start] = -1 / temperature
+        log_weight = similarity.log_softmax(dim=1)
+        total -= float((log_weight.exp() * log_weight).sum())
+    return total / n
+
+
+@dataclass(frozen=True)
+class SND:
+    """The density of the target's predictions, times min(1, information / (needed · log K)).
+
+    Args:
+        temperature: of the softmax over neighbours.
+        needed: share of log K that the mutual information must reach for the full density to count.
+        samples: at most so many are compared with one another.
+        seed: of their choice.
+    """
+
+    temperature: float = 0.05
+    needed: float = 0.5
+    samples: int = 10_000
+    seed: int = 0
+
+    def __call__(self, snapshot: Snapshot) -> float:
+        """In 0..log(n - 1)."""
+        target = snapshot.target
+        logits = target.logits[draw(target.index, self.samples, self.seed).to(target.logits.device)]
+        density = neighbourhood_density(logits.double().softmax(dim=1), self.temperature)
+        enough = self.needed * log(logits.shape[1])
+        share = mutual_information(logits) / enough if enough > 0 else 1.0
+        return density * min(1.0, max(0.0, share))

@@ -1,0 +1,94 @@
+"""Transfer score: an even classifier, clustered target features, informative predictions (Yang et al., 2023)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import acos, log
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from scipy.spatial import cKDTree
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from paretoda.domains import Snapshot
+from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.sampling import draw
+
+Array = NDArray[np.float64]
+
+
+def unevenness(weight: Tensor) -> float:
+    """The mean squared difference of the angles between class vectors and those of a regular simplex, which has 0.
+
+    Args:
+        weight: of the classifier, shape (K, d), K >= 2.
+    """
+    classes = len(weight)
+    rows = normalize(weight.double(), dim=1)
+    angles = (rows @ rows.T).clamp(-1, 1).acos()
+    off_diagonal = ~torch.eye(classes, dtype=torch.bool, device=weight.device)
+    return float((angles[off_diagonal] - acos(-1 / (classes - 1))).square().mean())
+
+
+def hopkins(points: Array, seed: int = 0) -> float:
+    """Σu / (Σu + Σw): about 1/2 for evenly spread points, towards 1 for clusters, 1/2 where it cannot be told.
+
+    u are the distances from uniform points in the box around the points to the nearest point, w those from every point
+    to the nearest other. The distances are not raised to the power of the dimension: at 8 that is 1 for everything.
+
+    Args:
+        points: shape (m, d).
+        seed: of the uniform points.
+    """
+    if len(points) < 2:
+        return 0.5
+    uniform = np.random.default_rng(seed).uniform(points.min(axis=0), points.max(axis=0), points.shape)
+    tree = cKDTree(points)
+    u = float(np.sum(tree.query(uniform)[0]))
+    w = float(np.sum(tree.query(points, k=[2])[0]))
+    return u / (u + w) if u + w > 0 else 0.5
+
+
+def principal(points: Array, dimensions: int) -> Array:
+    """The points in their first principal axes, each axis signed so that the largest loading is positive.
+
+    Args:
+        points: shape (m, d).
+        dimensions: to keep, at most.
+    """
+    centred = points - points.mean(axis=0)
+    axes = np.linalg.svd(centred, full_matrices=False)[2][:dimensions]
+    largest = np.abs(axes).argmax(axis=1)
+    projected: Array = centred @ (axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]).T
+    return projected
+
+
+@dataclass(frozen=True)
+class TransferScore:
+    """Minus the unevenness of the head, plus the Hopkins statistic of the target's features, plus information / log K.
+
+    The Hopkins statistic is taken in the first principal axes: in hundreds of dimensions every box is empty.
+
+    Args:
+        dimensions: principal axes that are kept.
+        samples: of the target, at most.
+        seed: of their choice and of the uniform points.
+    """
+
+    dimensions: int = 8
+    samples: int = 512
+    seed: int = 0
+
+    def __call__(self, snapshot: Snapshot) -> float:
+        """At most 2."""
+        linear = [layer for layer in snapshot.model.head.modules() if isinstance(layer, nn.Linear)]
+        if not linear:
+            raise ValueError("transfer-score reads the weights of the head's last nn.Linear, and this head has none")
+        target = snapshot.target
+        chosen = draw(target.index, self.samples, self.seed)
+        features = target.features.detach().cpu()[chosen].double().numpy()
+        clustered = hopkins(principal(features, self.dimensions), self.seed)
+        informative = abs(mutual_information(target.logits)) / log(target.logits.shape[1])
+        return clustered + informative - unevenness(linear[-1].weight.detach())

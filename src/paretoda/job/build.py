@@ -1,0 +1,130 @@
+"""From settings to the objects of a run: data, networks, objectives, scheme, optimiser, step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from paretoda.core.problem import Scheme, reads_guide
+from paretoda.data import DomainPair, PairSettings
+from paretoda.domains import Objective
+from paretoda.job.settings import Settings, SettingsError
+from paretoda.models.backbones import BACKBONES, default_backbone
+from paretoda.models.classifier import Classifier, make_model, parameter_groups
+from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
+from paretoda.schemes import SCHEMES, Averaged, Every, Linear
+from paretoda.training.seeding import seed_everything
+from paretoda.training.step import Step
+
+
+def pick_device(name: str) -> torch.device:
+    """The device of that name; "auto" takes a GPU where there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise SettingsError(f"the device {name!r} cannot be used here ({str(error).splitlines()[0]})") from error
+    return device
+
+
+def pair_settings(settings: Settings) -> PairSettings:
+    """What the data need to know; a backbone with weights wants its own normalisation and three channels."""
+    known = BACKBONES.get(settings.backbone)
+    photos = known is not None and known.photos
+    return PairSettings(
+        seed=settings.seed,
+        batch_size=settings.batch_size,
+        held_out=settings.held_out,
+        scaling=settings.scaling,
+        image_size=settings.image_size,
+        channels=3 if photos else None,
+        normalise=(known.mean, known.std) if known is not None and photos else None,
+        augment="none" if settings.frozen else settings.augment,
+        class_balanced=settings.class_balanced,
+        skip_bad=settings.skip_bad,
+    )
+
+
+def make_scheme(settings: Settings) -> Scheme:
+    """The scheme, averaged and held as the settings say."""
+    if settings.loss_weights and settings.scheme != "linear":
+        raise SettingsError(f"loss_weights are for the scheme 'linear', not for {settings.scheme!r}")
+    scheme: Scheme = Linear(settings.loss_weights) if settings.scheme == "linear" else SCHEMES[settings.scheme]()
+    if settings.average > 0:
+        scheme = Averaged(scheme, settings.average)
+    return Every(scheme, settings.every) if settings.every > 1 else scheme
+
+
+def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
+    """The network, its new layers drawn from the seed."""
+    seed_everything(settings.seed, 0)
+    features = pair.kind == "features"
+    name = settings.backbone
+    if features or name == "auto":
+        name = default_backbone(pair.input_shape)
+    return make_model(
+        name,
+        pair.input_shape,
+        len(pair.classes),
+        bottleneck=settings.bottleneck,
+        weights=None if features else settings.backbone_weights,
+    )
+
+
+def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, Objective]:
+    """Source, alignment and target loss, as far as the settings want them."""
+    seed_everything(settings.seed, 1)
+    made = {
+        "source": CrossEntropy(features=width, classes=classes, smoothing=settings.label_smoothing),
+        "alignment": make_alignment(settings.method, features=width, classes=classes),
+        "target": make_target_loss(settings.target_loss, features=width, classes=classes),
+    }
+    objectives = {name: objective for name, objective in made.items() if objective is not None}
+    if settings.loss_weights and len(settings.loss_weights) != len(objectives):
+        raise SettingsError(
+            f"loss_weights has {len(settings.loss_weights)} numbers for the losses {', '.join(objectives)}"
+        )
+    strange = [name for name in settings.head_losses or () if name not in objectives]
+    if strange:
+        raise SettingsError(f"head_losses names {strange[0]!r}, but the losses are {', '.join(objectives)}")
+    return objectives
+
+
+def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
+    """The step of a run, at its beginning."""
+    model = make_classifier(settings, pair)
+    width, classes = model.architecture.width, len(pair.classes)
+    objectives = make_objectives(settings, width, classes)
+    scheme = make_scheme(settings)
+    guide = None
+    if reads_guide(scheme):
+        guide = make_guide(settings.guide, features=width, classes=classes, target_loss=objectives.get("target"))
+    for module in [model, *objectives.values(), *([guide] if guide is not None else [])]:
+        module.to(device)
+    groups: list[dict[str, Any]] = parameter_groups(model, settings.lr)
+    own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
+    if own:
+        groups.append({"params": own, "lr": settings.lr, "name": "objectives"})
+    optimiser = torch.optim.SGD(
+        groups,
+        lr=settings.lr,
+        momentum=settings.momentum,
+        weight_decay=settings.weight_decay,
+        nesterov=settings.momentum > 0,
+    )
+    return Step(
+        model=model,
+        objectives=objectives,
+        scheme=scheme,
+        optimiser=optimiser,
+        guide=guide,
+        bn=settings.bn,
+        head_losses=settings.head_losses,
+        voting=settings.voting,
+        precision=settings.precision,
+        schedule=settings.schedule,
+        clip=settings.clip,
+    )

@@ -1,0 +1,81 @@
+"""Candidates for the final model: kept along the way, scored without labels, one chosen at the end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from paretoda.domains import Snapshot
+from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, choose
+from paretoda.job.directory import RunDirectory
+from paretoda.training.files import whole_file
+from paretoda.training.step import Step
+
+
+def judges(rule: str) -> tuple[str, ...]:
+    """The validators that a rule of selection asks."""
+    return {"ensemble": tuple(ENSEMBLE), "last": ()}.get(rule, (rule,))
+
+
+def _predicting(step: Step) -> nn.ModuleDict:
+    """The networks that a prediction needs: the model and the target loss's, for refined predictions."""
+    return nn.ModuleDict({k: m for k, m in step.modules().items() if k in ("model", "objective-target")})
+
+
+@dataclass(eq=False)
+class Candidates:
+    """States of all networks at some steps, with their scores.
+
+    Args:
+        rule: "ensemble", a validator's name, or "last".
+        directory: where they are kept; None: in memory.
+        taken: after how many steps each was taken.
+        scores: one row for each candidate.
+    """
+
+    rule: str
+    directory: RunDirectory | None
+    taken: list[int] = field(default_factory=list)
+    scores: list[dict[str, float]] = field(default_factory=list)
+    _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+
+    def add(self, taken: int, step: Step, snapshot: Snapshot) -> None:
+        """Keep the present state and score it."""
+        state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
+        if self.directory is None:
+            self._states[taken] = state
+        else:
+            with whole_file(self.directory.candidate(taken)) as file:
+                file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
+        self.taken.append(taken)
+        self.scores.append({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
+
+    def choice(self) -> Choice | None:
+        """Which is the best by the rule; None: the last."""
+        if self.rule == "last":
+            return None
+        table = {name: [row[name] for row in self.scores] for name in judges(self.rule)}
+        return choose(table, self.rule)
+
+    def put_back(self, index: int, step: Step) -> None:
+        """Give the step's model and target loss the state of a candidate."""
+        taken = self.taken[index]
+        state = self._states[taken] if self.directory is None else load_tensors(self._file(taken).read_bytes())
+        _predicting(step).load_state_dict(state)
+
+    def _file(self, taken: int) -> Path:
+        assert self.directory is not None
+        return self.directory.candidate(taken)
+
+    def to_plain(self) -> dict[str, Any]:
+        """What a checkpoint keeps of them."""
+        return {"taken": list(self.taken), "scores": [dict(row) for row in self.scores]}
+
+    def restore(self, plain: dict[str, Any]) -> None:
+        """Take up what a checkpoint kept."""
+        self.taken, self.scores = list(plain["taken"]), [dict(row) for row in plain["scores"]]

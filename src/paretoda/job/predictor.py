@@ -1,0 +1,158 @@
+"""A trained model that can be used alone: transforms, network, class names, in two files without code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from paretoda.data.rows import tensors_of
+from paretoda.data.samples import Samples
+from paretoda.data.scaling import FeatureTransform
+from paretoda.data.transforms import Transform, transform_from_json
+from paretoda.evaluation.predictions import evaluation_mode, predict
+from paretoda.job.directory import RunError
+from paretoda.models.backbones import make_backbone
+from paretoda.models.classifier import Classifier, describe, from_description
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.training.files import whole_file, write_json
+
+_FORMAT = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """From raw samples of the target's kind to class probabilities.
+
+    Args:
+        classes: names, K of them.
+        transform: raw samples -> inputs.
+        model: inputs (or the frozen backbone's scaled features) -> logits.
+        backbone: a frozen network before the model, with its name; None without one.
+        scaling: of the frozen network's features.
+        refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
+    """
+
+    classes: tuple[str, ...]
+    transform: Transform
+    model: Classifier
+    backbone: tuple[str, nn.Module] | None = None
+    scaling: FeatureTransform | None = None
+    refiner: Tcm | None = None
+
+    def probabilities(self, samples: Samples, *, refined: bool = False, batch_size: int = 256) -> NDArray[np.float32]:
+        """Class probabilities, shape (n, K); with `refined`, the ρ of Eq. 3."""
+        device = next(self.model.parameters()).device
+        features, logits = predict(self.model, self._inputs(samples, batch_size, device), device=device)
+        if not refined:
+            return torch.softmax(logits, dim=1).numpy()
+        if self.refiner is None:
+            raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
+        with torch.no_grad():
+            return self.refiner.refined(features.to(device), logits.to(device)).cpu().numpy()
+
+    def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
+        """What the encoder makes of the samples, shape (n, d)."""
+        device = next(self.model.parameters()).device
+        return predict(self.model, self._inputs(samples, batch_size, device), device=device)[0].numpy()
+
+    def _inputs(self, samples: Samples, batch_size: int, device: torch.device) -> Iterator[Tensor]:
+        for inputs in tensors_of(samples, self.transform, batch_size):
+            if self.backbone is None or self.scaling is None:
+                yield inputs
+            else:
+                with evaluation_mode(self.backbone[1]):
+                    features = self.backbone[1](inputs.to(device)).cpu()
+                yield self.scaling.evaluate(features.numpy())
+
+    def save(self, weights: Path, description: Path) -> None:
+        """Write both files; the description first, so that weights are never without one."""
+        parts: dict[str, Mapping[str, Tensor]] = {
+            "model": self.model.state_dict(),
+            "transform": self.transform.tensors(),
+            "backbone": self.backbone[1].state_dict() if self.backbone else {},
+            "scaling": self.scaling.tensors() if self.scaling else {},
+            "refiner": self.refiner.state_dict() if self.refiner else {},
+        }
+        tensors = {
+            f"{part}.{name}": tensor.detach().cpu().contiguous()
+            for part, state in sorted(parts.items())
+            for name, tensor in sorted(state.items())
+        }
+        write_json(description, self._description())
+        with whole_file(weights) as file:
+            file.write(save_tensors(tensors))
+
+    def _description(self) -> dict[str, Any]:
+        backbone = None
+        if self.backbone is not None:
+            transform = self.transform.to_json()
+            shape = [transform["channels"], transform["size"], transform["size"]]
+            backbone = {"name": self.backbone[0], "input_shape": shape}
+        return {
+            "format": _FORMAT,
+            "classes": list(self.classes),
+            "transform": self.transform.to_json(),
+            "architecture": describe(self.model),
+            "backbone": backbone,
+            "scaling": self.scaling.to_json() if self.scaling else None,
+            "refiner": self.refiner is not None and self.refiner.settings(),
+        }
+
+
+def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> Predictor:
+    """The predictor that `save` wrote; nothing in the files is executed."""
+    for path in (weights, description):
+        if not path.is_file():
+            raise RunError(f"{path} is missing: the run has not finished, or this is no run")
+    try:
+        facts = json.loads(description.read_text(encoding="utf-8"))
+        tensors = load_tensors(weights.read_bytes())
+    except (SafetensorError, ValueError, OSError) as error:
+        raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error
+    try:
+        return _assemble(facts, tensors, device or torch.device("cpu"))
+    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+        first = str(error).splitlines()[0]
+        raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
+
+
+def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Predictor:
+    def part(name: str) -> dict[str, Tensor]:
+        return {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
+
+    if facts["format"] != _FORMAT:
+        raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
+    model = from_description(facts["architecture"])
+    model.load_state_dict(part("model"))
+    classes = tuple(str(name) for name in facts["classes"])
+    if len(classes) != model.architecture.classes:
+        raise ValueError(f"{len(classes)} class names for {model.architecture.classes} classes")
+    backbone = None
+    if facts["backbone"] is not None:
+        network = make_backbone(facts["backbone"]["name"], tuple(facts["backbone"]["input_shape"]))
+        network.load_state_dict(part("backbone"))
+        backbone = (str(facts["backbone"]["name"]), network.to(device))
+    scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
+    refiner = None
+    if facts["refiner"]:
+        refiner = Tcm(model.architecture.width, len(classes), **facts["refiner"])
+        refiner.load_state_dict(part("refiner"))
+    return Predictor(
+        classes=classes,
+        transform=transform_from_json(facts["transform"], part("transform")),
+        model=model.to(device),
+        backbone=backbone,
+        scaling=scaling if isinstance(scaling, FeatureTransform) else None,
+        refiner=refiner.to(device) if refiner is not None else None,
+    )

@@ -1,0 +1,125 @@
+"""The training of a run: steps, refreshes, candidates, checkpoints, and going on after a stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import torch
+
+from paretoda.core.problem import reads_guide
+from paretoda.data import DomainPair
+from paretoda.domains import Batch, Objective
+from paretoda.gradients import Report
+from paretoda.job.build import make_step
+from paretoda.job.candidates import Candidates
+from paretoda.job.directory import RunDirectory, metrics_line
+from paretoda.job.interrupt import InterruptedRunError, stop_requests
+from paretoda.job.settings import Settings
+from paretoda.training.checkpoint import read, restore, save
+from paretoda.training.loop import After, fit
+from paretoda.training.seeding import own_chance, seed_everything
+from paretoda.training.snapshot import on_device, take_snapshot
+from paretoda.training.step import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What training leaves behind.
+
+    Args:
+        step: with the networks as they are after the last step.
+        candidates: states along the way and their scores.
+        history: one line a step.
+    """
+
+    step: Step
+    candidates: Candidates
+    history: list[dict[str, object]]
+
+
+def train(
+    settings: Settings,
+    pair: DomainPair,
+    device: torch.device,
+    *,
+    directory: RunDirectory | None = None,
+    resume: bool = False,
+    after: Sequence[After] = (),
+) -> Trained:
+    """Train from the beginning, or from the last checkpoint.
+
+    Args:
+        settings: of the run.
+        pair: the data.
+        device: where.
+        directory: for metrics, checkpoints and candidates; None: nothing is written.
+        resume: go on from the directory's checkpoint.
+        after: called after every step.
+    """
+    with own_chance(device), stop_requests() as stop:
+        step = make_step(settings, pair, device)
+        candidates = Candidates(settings.select, directory)
+        first = 0
+        history: list[dict[str, object]] = []
+        if resume and directory is not None:
+            state = read(directory.checkpoint)
+            first = restore(step, state)
+            candidates.restore(state["extra"])
+            directory.cut_metrics(first)
+            history = list(directory.read_metrics())
+
+        def record(taken: int, report: Report) -> None:
+            history.append(metrics_line(taken, report))
+            if directory is not None:
+                directory.add_metrics(taken, report)
+
+        def keep(taken: int, _report: Report) -> None:
+            last = taken == settings.steps
+            if taken % settings.candidate_every == 0 or last:
+                candidates.add(taken, step, take_snapshot(pair, step.model, device))
+            if directory is not None and (taken % settings.checkpoint_every == 0 or last or stop.made):
+                save(directory.checkpoint, step, taken, candidates.to_plain())
+            if stop.made:
+                raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
+
+        fit(
+            step,
+            _batches(pair, step, device),
+            steps=settings.steps,
+            first=first,
+            before=_before(settings, pair, step, device),
+            after=[record, keep, *after],
+        )
+        return Trained(step, candidates, history)
+
+
+def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str:
+    if directory is None:
+        return f"stopped after {taken} of {steps} steps"
+    return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {directory.path} --resume` goes on from here"
+
+
+def _batches(pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], Batch]:
+    wants_guide = reads_guide(step.scheme)
+
+    def batch(index: int) -> Batch:
+        fresh = getattr(step.scheme, "refreshes", True)
+        return on_device(pair.batch(index, guide=wants_guide and fresh), device)
+
+    return batch
+
+
+def _before(settings: Settings, pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], None]:
+    """Seed the step by its number, so that a resumed run draws the same; look at the whole sets now and then."""
+    parts = [*step.objectives.values(), *([] if step.guide is None else [step.guide])]
+    refreshed = [part for part in parts if type(part).refresh is not Objective.refresh]
+
+    def before(index: int) -> None:
+        if refreshed and index % settings.refresh_every == 0:
+            snapshot = take_snapshot(pair, step.model, device)
+            for part in refreshed:
+                part.refresh(snapshot)
+        seed_everything(settings.seed, 2, index)
+
+    return before

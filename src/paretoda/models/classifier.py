@@ -1,0 +1,146 @@
+"""A classifier: backbone, bottleneck and a linear head, and the few facts that rebuild it for prediction."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from math import prod
+from pathlib import Path
+from typing import Any, Literal
+
+from torch import nn
+
+from paretoda.domains import Model
+from paretoda.models.backbones import BACKBONES, check_backbone, make_backbone
+from paretoda.models.mlp import mlp
+
+_HIDDEN = 512
+
+
+@dataclass(frozen=True)
+class Architecture:
+    """All that is needed to build the network again; `describe` is its JSON form.
+
+    Args:
+        backbone: a name of `paretoda.models.backbones.NAMES`.
+        input_shape: of one sample: (d,), or (channels, h, w).
+        classes: the number K of classes.
+        bottleneck: width of the features that head and alignment see; 0: those of the backbone itself.
+        norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
+        dropout: behind the bottleneck (and in the MLP), in training.
+    """
+
+    backbone: str
+    input_shape: tuple[int, ...]
+    classes: int
+    bottleneck: int = 256
+    norm: Literal["batch", "none"] = "batch"
+    dropout: float = 0.0
+
+    def __post_init__(self) -> None:
+        check_backbone(self.backbone, self.input_shape)
+        if self.classes < 2:
+            raise ValueError(f"a classifier needs at least two classes, got {self.classes}")
+        if self.bottleneck < 0:
+            raise ValueError(f"the bottleneck must be 0 (none) or more wide, got {self.bottleneck}")
+
+    @property
+    def width(self) -> int:
+        """Of the features that head and alignment see."""
+        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else BACKBONES[self.backbone].width)
+
+
+class Classifier(Model):
+    """A `Model` that knows its architecture, and whether its backbone brought weights along.
+
+    New linear layers start with Xavier-normal weights and zero biases.
+
+    Args:
+        architecture: what to build.
+        weights: a local file for the backbone; None for random weights.
+    """
+
+    def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
+        super().__init__(_encoder(architecture, weights), nn.Linear(architecture.width, architecture.classes))
+        self.architecture = architecture
+        self.pretrained = weights is not None
+        for name, layer in self.named_modules():
+            if isinstance(layer, nn.Linear) and not name.startswith(_BACKBONE):
+                nn.init.xavier_normal_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+
+_BACKBONE = "encoder.backbone."
+
+
+def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Sequential:
+    name, width = architecture.backbone, architecture.bottleneck
+    widths = (width,) if width else ()
+    if name == "mlp":
+        if weights is not None:
+            raise ValueError("'mlp' has no backbone that could read weights; leave them out or choose a backbone")
+        body = mlp(
+            prod(architecture.input_shape), (_HIDDEN, *widths), norm=architecture.norm, dropout=architecture.dropout
+        )
+        return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body))
+    parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights))
+    if widths:
+        parts["bottleneck"] = mlp(BACKBONES[name].width, widths, norm=architecture.norm, dropout=architecture.dropout)
+    return nn.Sequential(parts)
+
+
+def make_model(
+    backbone: str,
+    input_shape: tuple[int, ...],
+    classes: int,
+    *,
+    bottleneck: int | None = None,
+    dropout: float = 0.0,
+    weights: str | Path | None = None,
+) -> Classifier:
+    """A classifier from the name of its backbone; the arguments are those of `Architecture`.
+
+    Args:
+        backbone: its name.
+        input_shape: of one sample.
+        classes: the number K of classes.
+        bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
+        dropout: of the bottleneck.
+        weights: a local .safetensors or .pth file with the backbone's weights; None for random ones.
+    """
+    if bottleneck is None:
+        bottleneck = 0 if backbone == "lenet" else 256
+    return Classifier(Architecture(backbone, tuple(input_shape), classes, bottleneck, dropout=dropout), weights)
+
+
+def describe(model: Classifier) -> dict[str, Any]:
+    """The architecture as plain JSON values; `from_description` reads it back."""
+    return asdict(model.architecture) | {"input_shape": list(model.architecture.input_shape)}
+
+
+def from_description(description: Mapping[str, Any]) -> Classifier:
+    """The network of that description, with random weights: load its state next."""
+    known = {field.name for field in fields(Architecture)}
+    if strange := sorted(set(description) - known) + sorted({"backbone", "input_shape", "classes"} - set(description)):
+        raise ValueError(f"not the description of a model: {', '.join(strange)} unknown or missing")
+    values = dict(description)
+    values["input_shape"] = tuple(int(size) for size in description["input_shape"])
+    return Classifier(Architecture(**values))
+
+
+def parameter_groups(model: Model, lr: float, *, backbone: float = 0.1) -> list[dict[str, Any]]:
+    """Optimiser groups: a backbone with loaded weights learns at a tenth of the rate, new layers at the full rate.
+
+    Args:
+        model: with random weights everywhere it is one group.
+        lr: the rate of the new layers.
+        backbone: factor of the rate for the backbone.
+    """
+    old: list[nn.Parameter] = []
+    new: list[nn.Parameter] = []
+    for name, parameter in model.named_parameters():
+        slow = getattr(model, "pretrained", False) and name.startswith(_BACKBONE)
+        (old if slow else new).append(parameter)
+    groups = [{"params": old, "lr": lr * backbone, "name": "backbone"}, {"params": new, "lr": lr, "name": "new"}]
+    return [group for group in groups if group["params"]]

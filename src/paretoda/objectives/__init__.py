@@ -1,0 +1,130 @@
+"""Objectives: what a step lowers. One file, one objective; these are their tables."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from difflib import get_close_matches
+from functools import partial
+
+from paretoda.domains import Objective
+from paretoda.objectives.alignment.cdan import Cdan
+from paretoda.objectives.alignment.dann import Dann
+from paretoda.objectives.alignment.mdd import Mdd
+from paretoda.objectives.guide.agreement import AgreementGuide
+from paretoda.objectives.guide.information import InformationGuide
+from paretoda.objectives.guide.neighbours import NeighbourGuide
+from paretoda.objectives.guide.prototypes import PrototypeGuide
+from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.source.cross_entropy import CrossEntropy
+from paretoda.objectives.target.entropy import Entropy
+from paretoda.objectives.target.information import Information
+from paretoda.objectives.target.tcm import Tcm
+
+Factory = Callable[..., Objective]
+"""Called with features and classes (guides: target_loss as well) and the objective's own options, by keyword."""
+
+SOURCE_LOSSES: dict[str, Factory] = {"cross-entropy": CrossEntropy}
+"""Name -> what is lowered on the labelled source."""
+
+ALIGNMENTS: dict[str, Factory | None] = {
+    "source-only": None,
+    "dann": Dann,
+    "cdan": Cdan,
+    "cdan-e": partial(Cdan, entropy=True),
+    "mdd": Mdd,
+}
+"""Name -> what brings the domains together; None for nothing."""
+
+TARGET_LOSSES: dict[str, Factory | None] = {
+    "none": None,
+    "tcm": Tcm,
+    "im": Information,
+    "entropy": Entropy,
+}
+"""Name -> what is lowered on the unlabelled target; None for nothing."""
+
+GUIDES: dict[str, Factory] = {
+    "tcm": TcmGuide,
+    "im": InformationGuide,
+    "prototypes": PrototypeGuide,
+    "neighbours": NeighbourGuide,
+    "agreement": AgreementGuide,
+}
+"""Name -> what is measured on held-out target samples."""
+
+Options = Mapping[str, object]
+"""An objective's own settings by name, as they stand in a configuration file."""
+
+
+def make_alignment(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
+    """The alignment of that name; None for "source-only"."""
+    factory = _find("method", name, ALIGNMENTS)
+    return _build(name, factory, {"features": features, "classes": classes}, options)
+
+
+def make_target_loss(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
+    """The target loss of that name; None for "none"."""
+    factory = _find("target loss", name, TARGET_LOSSES)
+    return _build(name, factory, {"features": features, "classes": classes}, options)
+
+
+def make_guide(
+    name: str, *, features: int, classes: int, target_loss: Objective | None = None, options: Options | None = None
+) -> Objective:
+    """The guide of that name."""
+    factory = _find("guide", name, GUIDES)
+    given = {"features": features, "classes": classes, "target_loss": target_loss}
+    guide = _build(name, factory, given, options)
+    assert guide is not None  # no guide in the table is None
+    return guide
+
+
+def _find(kind: str, name: str, table: Mapping[str, Factory | None]) -> Factory | None:
+    if name not in table:
+        raise ValueError(f"there is no {kind} {name!r}; {_hint(name, list(table))}")
+    return table[name]
+
+
+def _build(
+    name: str, factory: Factory | None, given: Mapping[str, object], options: Options | None
+) -> Objective | None:
+    known = (
+        [] if factory is None else [option for option in inspect.signature(factory).parameters if option not in given]
+    )
+    for option in options or {}:
+        if option not in known:
+            raise ValueError(f"{name!r} has no option {option!r}; {_hint(option, known)}")
+    return None if factory is None else factory(**given, **(options or {}))
+
+
+def _hint(name: str, choices: list[str]) -> str:
+    near = get_close_matches(name, choices, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"choose from {', '.join(choices)}" if choices else "it has none"
+
+
+__all__ = [
+    "ALIGNMENTS",
+    "GUIDES",
+    "SOURCE_LOSSES",
+    "TARGET_LOSSES",
+    "AgreementGuide",
+    "Cdan",
+    "CrossEntropy",
+    "Dann",
+    "Entropy",
+    "Factory",
+    "Information",
+    "InformationGuide",
+    "Mdd",
+    "NeighbourGuide",
+    "Options",
+    "PrototypeGuide",
+    "Tcm",
+    "TcmGuide",
+    "make_alignment",
+    "make_guide",
+    "make_target_loss",
+]

@@ -1,0 +1,1 @@
+"""Objectives on the unlabelled target."""

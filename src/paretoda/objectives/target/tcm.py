@@ -1,0 +1,148 @@
+"""TCM: predictions of the target, refined by class-wise discriminators, carry information (Lv et al., 2021).
+
+A class's discriminator says how much a sample looks like the target's part of that class; Bayes' rule puts this
+together with the classifier's prediction. Everything is done in log space: probabilities may underflow.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretoda.domains import Objective, Source, Target
+from paretoda.objectives.class_discriminators import ClassDiscriminators
+from paretoda.objectives.discriminator import Discriminator
+from paretoda.objectives.frozen import frozen
+from paretoda.objectives.target.information import information, missing_information
+
+
+def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
+    """Bayes' rule: log ρ, with ρ_k = p_k q_k / Σ p q.
+
+    Args:
+        logits: of the classifier, shape (n, K); p is their softmax.
+        log_q: log of the probability of "target" by class k's discriminator, shape (n, K).
+
+    Returns:
+        Shape (n, K).
+    """
+    return functional.log_softmax(functional.log_softmax(logits, 1) + log_q, 1)
+
+
+def logit_product(logits: Tensor, log_q: Tensor) -> Tensor:
+    """The logarithm of softmax(logits ⊙ q), which the authors' code has in the place of `bayes`; same shapes."""
+    return functional.log_softmax(logits * log_q.exp(), 1)
+
+
+def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """A source sample is shown to its own class's discriminator, a target sample to all, weighted by its ρ.
+
+    Args:
+        source: scores (log-odds of "source"), shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: ρ, shape (m, K); constants.
+    """
+    own = source.gather(1, labels.unsqueeze(1))
+    return functional.softplus(-own).mean() + (weights * functional.softplus(target)).sum(1).mean()
+
+
+def released_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """What the authors' code computes: all source samples go to the discriminator of the last one's class.
+
+    Args:
+        source: scores, shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: logits ⊙ q, shape (m, K), of either sign; constants.
+    """
+    shown = functional.softplus(-source[:, labels[-1]]).mean()
+    return (shown + (weights * functional.softplus(target)).sum(1).mean()) / (2 * source.shape[1])
+
+
+class Tcm(Objective):
+    """The information that the refined predictions of the target lack.
+
+    Args:
+        features: width d of the features.
+        classes: number of classes K.
+        width: of the discriminators' hidden layers; 1024 in the paper.
+        light: the K discriminators share their hidden layers; for many classes.
+        refine: "bayes" as in the paper, or "logit" as in the authors' code.
+        released_loss: train the discriminators as the authors' code does.
+        detach: the encoder feels the predictions only; False: the discriminators' answers as well.
+        paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
+    """
+
+    def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
+        self,
+        features: int,
+        classes: int,
+        *,
+        width: int = 128,
+        light: bool = False,
+        refine: Literal["bayes", "logit"] = "bayes",
+        released_loss: bool = False,
+        detach: bool = True,
+        paper_literal: bool = False,
+    ) -> None:
+        super().__init__()
+        if refine not in ("bayes", "logit"):
+            raise ValueError(f"refine must be 'bayes' or 'logit', got {refine!r}")
+        self.refine = refine
+        self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
+        self.width, self.light = width, light
+        self.discriminators: nn.Module = (
+            Discriminator(features, width, classes) if light else ClassDiscriminators(features, classes, width)
+        )
+
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """The missing information; with `paper_literal`, minus the information."""
+        rows = torch.cat([source.features, target.features])
+        rows = rows.detach() if self.detach else rows
+        scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
+        refined = self._refine(target.logits, functional.logsigmoid(-scores))
+        return -information(refined) if self.paper_literal else missing_information(refined)
+
+    def private_loss(self, source: Source, target: Target) -> Tensor:
+        """The discriminators' loss, on detached features."""
+        rows = torch.cat([source.features, target.features]).detach()
+        scores = self.discriminators(rows, "learn" if self.training else "running")
+        of_source, of_target = scores[: len(source.features)], scores[len(source.features) :]
+        logits, log_q = target.logits.detach(), functional.logsigmoid(-of_target.detach())
+        if self.released_loss:
+            return released_discriminator_loss(of_source, source.labels, of_target, logits * log_q.exp())
+        weights = self._refine(logits, log_q).exp()
+        return discriminator_loss(of_source, source.labels, of_target, weights)
+
+    def log_refined(self, features: Tensor, logits: Tensor) -> Tensor:
+        """The log ρ of samples that nothing was trained on, by the running statistics; nothing is changed.
+
+        Args:
+            features: shape (n, d).
+            logits: shape (n, K).
+
+        Returns:
+            Shape (n, K), differentiable in the logits, and in the features unless they are detached.
+        """
+        scores = frozen(self.discriminators, features.detach() if self.detach else features, "running")
+        return self._refine(logits, functional.logsigmoid(-scores))
+
+    def refined(self, features: Tensor, logits: Tensor) -> Tensor:
+        """ρ for prediction: `log_refined` as probabilities."""
+        return self.log_refined(features, logits).exp()
+
+    def settings(self) -> dict[str, int | str | bool]:
+        """What the refined prediction depends on, as plain values, so that it can be stored with a model."""
+        return {"width": self.width, "light": self.light, "refine": self.refine}
+
+    def extra_repr(self) -> str:
+        """Settings that differ from Eq. 3 to 5 with the shift."""
+        flags = {"released_loss": self.released_loss, "paper_literal": self.paper_literal, "attached": not self.detach}
+        return ", ".join([f"refine={self.refine!r}", *(name for name, on in flags.items() if on)])
+
+    def _refine(self, logits: Tensor, log_q: Tensor) -> Tensor:
+        return logit_product(logits, log_q) if self.refine == "logit" else bayes(logits, log_q)
