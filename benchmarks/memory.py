@@ -21,9 +21,9 @@ SIZE, BATCH = 64, 2
 def peak(variant: str, network: Network) -> int:
     """Bytes at the peak of a few steps of the variant, above those before them, in a fresh process."""
     # Blocks above 64 KiB go back to the system when freed, so that the resident size follows what is in use.
-    environment = os.environ | {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536"}
+    sizes = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", "MALLOC_MMAP_MAX_": "1000000"}
     command = [sys.executable, __file__, variant, network]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    done = subprocess.run(command, env=os.environ | sizes, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"measuring the memory of {variant!r} failed:\n{done.stderr}")
     return int(done.stdout)

@@ -66,12 +66,15 @@ def naive(setting: Setting) -> Step:
     """What one writes first: m products on the joint graph, one on the guide's, and a matrix of all gradients."""
     scheme = ParetoPaper()
 
+    def gradient(loss: Tensor) -> Tensor:
+        tensors = torch.autograd.grad(loss, setting.shared, retain_graph=True)
+        return torch.cat([tensor.flatten() for tensor in tensors])
+
     def step() -> None:
         features = encode(setting.encoder, setting.source, setting.target, bn="joint")
         losses = setting.losses(*features)
         guide = setting.uncertainty(held_out(setting.encoder, setting.held_out))
-        rows = [torch.autograd.grad(loss, setting.shared, retain_graph=True) for loss in [*losses.values(), guide]]
-        matrix = torch.stack([torch.cat([tensor.flatten() for tensor in row]) for row in rows])
+        matrix = torch.stack([gradient(loss) for loss in [*losses.values(), guide]])
         gram = (matrix @ matrix.T).double().numpy()
         alpha = scheme(_problem(gram, losses.values(), guide)).alpha
         direction = 3 * torch.tensor(alpha).float() @ matrix[:3]

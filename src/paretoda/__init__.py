@@ -7,15 +7,32 @@ from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
 
-__all__ = ["NonFiniteError", "Report", "__version__", "backward", "schemes"]
+__all__ = [
+    "NonFiniteError",
+    "ParetoDAClassifier",
+    "ParetoDATransformer",
+    "Report",
+    "Run",
+    "__version__",
+    "adapt",
+    "backward",
+    "schemes",
+]
 
 if TYPE_CHECKING:
     from paretoda import schemes
+    from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
     from paretoda.gradients import NonFiniteError, Report, backward
+    from paretoda.job.adapt import adapt
+    from paretoda.job.run import Run
 
 _HOMES = {
     "NonFiniteError": "paretoda.gradients",
+    "ParetoDAClassifier": "paretoda.estimator",
+    "ParetoDATransformer": "paretoda.estimator",
     "Report": "paretoda.gradients",
+    "Run": "paretoda.job.run",
+    "adapt": "paretoda.job.adapt",
     "backward": "paretoda.gradients",
 }
 

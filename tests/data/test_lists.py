@@ -55,7 +55,7 @@ def test_labels_are_dropped_unless_wanted_and_missed_where_wanted(paint, tmp_pat
     paint("a.png")
     (tmp_path / "list.txt").write_text("a.png 1\na.png\n")
     assert open_list(tmp_path / "list.txt", labelled=False).labels is None
-    with pytest.raises(DataError, match="line 2 of .* has no label"):
+    with pytest.raises(DataError, match=r"line 2 of .* has no label"):
         open_list(tmp_path / "list.txt", labelled=True)
 
 

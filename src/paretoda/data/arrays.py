@@ -70,21 +70,21 @@ def array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "
 
 def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
     """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
+    if not zipfile.is_zipfile(path):
+        raise DataError(f"{path} is damaged or is no .npz file; save it with np.savez(path, x=..., y=...)")
     try:
         with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"{path} is a single array; save it as np.savez({path.name!r}, x=..., y=...)")
             return _from_npz(file, path, labelled)
     except DataError:
         raise
     except ValueError as error:
-        if "pickle" not in str(error) and "Object arrays" not in str(error):
+        if "Object arrays" not in str(error):
             raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
         raise DataError(
             f"{path} contains pickled objects, which could run code; save plain arrays of numbers and text instead"
         ) from error
     except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
-        raise DataError(f"{path} is damaged or is no .npz file ({error}); save it again with np.savez") from error
+        raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
 
 
 def _from_npz(file: Any, path: Path, labelled: bool) -> ArraySamples:

@@ -48,7 +48,7 @@ def colour_jitter(images: Tensor, strength: float, generator: torch.Generator) -
         generator: the only source of chance.
     """
     factors = 1 + strength * (2 * torch.rand((3, len(images), 1, 1, 1), generator=generator) - 1)
-    images = (images * factors[0]).clamp(0, 1)
+    images = (images * factors[0]).clamp_(0, 1)
     images = blend(images, grey(images).mean(dim=(1, 2, 3), keepdim=True), factors[1])
     return blend(images, grey(images), factors[2])
 
@@ -57,10 +57,9 @@ def grey(images: Tensor) -> Tensor:
     """Luminance, shape (n, 1, h, w)."""
     if images.shape[1] == 1:
         return images
-    weights = images.new_tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)
-    return (images * weights).sum(dim=1, keepdim=True)
+    return 0.299 * images[:, :1] + 0.587 * images[:, 1:2] + 0.114 * images[:, 2:]
 
 
 def blend(images: Tensor, towards: Tensor, factor: Tensor) -> Tensor:
     """`towards` at factor 0, the images at 1, beyond them above 1; values stay in 0..1."""
-    return (towards + factor * (images - towards)).clamp(0, 1)
+    return torch.lerp(towards, images, factor).clamp_(0, 1)

@@ -42,6 +42,8 @@ def make_pair(
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
     train, held = stratified_split(labels.values, settings.held_out, settings.seed, "split-source")
+    if settings.held_out > 0 and not len(held):
+        raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
     target_train, target_held = split(len(unlabelled), settings.held_out, settings.seed, "split-target")
     largest = min(len(train), len(target_train))
     notes = [*labelled.notes, *unlabelled.notes, *_about_classes(labels)]

@@ -83,7 +83,7 @@ class ImageTransform:
 
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
         """Augmented, shape (n, channels, size, size)."""
-        images = self._tensor(raw)
+        images = _unit_range(self._tensor(raw))
         if self.augment == "none":
             return self._normalised(images)
         light = self.augment == "light"
@@ -96,7 +96,7 @@ class ImageTransform:
         """The middle, shape (n, channels, size, size)."""
         start = (self.resized - self.size) // 2
         middle = slice(start, start + self.size)
-        return self._normalised(self._tensor(raw)[:, :, middle, middle])
+        return self._normalised(_unit_range(self._tensor(raw)[:, :, middle, middle]))
 
     def to_json(self) -> dict[str, Any]:
         """The fields."""
@@ -108,13 +108,11 @@ class ImageTransform:
 
     def _tensor(self, raw: Raw) -> Tensor:
         images = torch.from_numpy(np.ascontiguousarray(self.prepare(raw)))
-        images = images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2)
-        return images.float() / 255
+        return images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2)
 
     def _normalised(self, images: Tensor) -> Tensor:
-        mean = torch.tensor(self.mean).view(-1, 1, 1)
-        std = torch.tensor(self.std).view(-1, 1, 1)
-        return ((images - mean) / std).contiguous()
+        # In place: the images are this batch's own.
+        return images.sub_(torch.tensor(self.mean).view(-1, 1, 1)).div_(torch.tensor(self.std).view(-1, 1, 1))
 
 
 def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Transform:
@@ -141,6 +139,11 @@ def _with_channels(images: NDArray[np.uint8], channels: int) -> NDArray[np.uint8
         sums = images @ np.array([19595, 38470, 7471], dtype=np.uint32) + np.uint32(0x8000)
         return (sums >> 16).astype(np.uint8)
     return images
+
+
+def _unit_range(images: Tensor) -> Tensor:
+    # Bytes are put into order before they become four times as many.
+    return images.contiguous().float().div_(255)
 
 
 def _square(image: Image8, side: int) -> Image8:

@@ -14,7 +14,7 @@ from paretoda.models.backbones import BACKBONES, default_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.schemes import SCHEMES, Averaged, Every, Linear
-from paretoda.training.seeding import seed_everything
+from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
 
 
@@ -50,8 +50,6 @@ def pair_settings(settings: Settings) -> PairSettings:
 
 def make_scheme(settings: Settings) -> Scheme:
     """The scheme, averaged and held as the settings say."""
-    if settings.loss_weights and settings.scheme != "linear":
-        raise SettingsError(f"loss_weights are for the scheme 'linear', not for {settings.scheme!r}")
     scheme: Scheme = Linear(settings.loss_weights) if settings.scheme == "linear" else SCHEMES[settings.scheme]()
     if settings.average > 0:
         scheme = Averaged(scheme, settings.average)
@@ -82,19 +80,16 @@ def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, O
         "alignment": make_alignment(settings.method, features=width, classes=classes),
         "target": make_target_loss(settings.target_loss, features=width, classes=classes),
     }
-    objectives = {name: objective for name, objective in made.items() if objective is not None}
-    if settings.loss_weights and len(settings.loss_weights) != len(objectives):
-        raise SettingsError(
-            f"loss_weights has {len(settings.loss_weights)} numbers for the losses {', '.join(objectives)}"
-        )
-    strange = [name for name in settings.head_losses or () if name not in objectives]
-    if strange:
-        raise SettingsError(f"head_losses names {strange[0]!r}, but the losses are {', '.join(objectives)}")
-    return objectives
+    return {name: objective for name, objective in made.items() if objective is not None}
 
 
 def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
-    """The step of a run, at its beginning."""
+    """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
+    with own_chance(device):
+        return _make_step(settings, pair, device)
+
+
+def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     model = make_classifier(settings, pair)
     width, classes = model.architecture.width, len(pair.classes)
     objectives = make_objectives(settings, width, classes)

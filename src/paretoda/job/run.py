@@ -26,24 +26,28 @@ class Run:
 
     Args:
         settings: of the run.
-        model: the chosen model, ready to predict.
+        model: the chosen model, ready to predict on the target.
+        source_model: the same networks for data of the source, whose features may be scaled otherwise.
         last: the model after the last step.
         history: one line a step: losses, weights, move, cosines.
         scores: of the chosen model, by label-free validators; higher is better.
         candidates: steps and scores of all candidates.
         chosen: after how many steps the chosen model was taken.
         sentences: what the user should know, in plain words: the choice, disagreement, negative transfer, data notes.
+        negative_transfer: the sentence that adaptation may have made the model worse; None where nothing says so.
         directory: its files; None where nothing was written.
     """
 
     settings: Settings
     model: Predictor
+    source_model: Predictor
     last: Predictor
     history: list[dict[str, Any]]
     scores: dict[str, float]
     candidates: list[dict[str, Any]]
     chosen: int
     sentences: tuple[str, ...]
+    negative_transfer: str | None = None
     directory: Path | None = None
 
     @property

@@ -9,7 +9,7 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
@@ -98,6 +98,25 @@ class Settings(BaseModel):
             raise ValueError(nearest(kind, value, names))
         return value
 
+    @model_validator(mode="after")
+    def _consistent(self) -> Settings:
+        if self.loss_weights and self.scheme != "linear":
+            raise ValueError(f"loss_weights are for the scheme 'linear', not for {self.scheme!r}")
+        if self.loss_weights and len(self.loss_weights) != len(self.losses):
+            raise ValueError(
+                f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
+            )
+        for name in self.head_losses or ():
+            if name not in self.losses:
+                raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
+        return self
+
+    @property
+    def losses(self) -> tuple[str, ...]:
+        """Names of the objectives."""
+        alignment = () if self.method == "source-only" else ("alignment",)
+        return ("source", *alignment, *(() if self.target_loss == "none" else ("target",)))
+
     @property
     def candidate_every(self) -> int:
         """Steps between candidates for the final model."""
@@ -130,7 +149,14 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         reason = str(first["msg"]).removeprefix("Value error, ")
-        raise SettingsError(reason if reason.startswith("there is no") else f"{name}: {reason}") from error
+        ours = first["type"] == "value_error"
+        raise SettingsError(reason if ours else f"{name}: {reason}") from error
+
+
+def source_only(settings: Settings) -> Settings:
+    """The same settings without adaptation and without a choice: what an adapted model is compared with."""
+    losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
+    return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": 0.0, "select": "last"})
 
 
 def read_toml(path: Path) -> dict[str, Any]:

@@ -11,7 +11,6 @@ from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair
 from paretoda.domains import Batch, Objective
 from paretoda.gradients import Report
-from paretoda.job.build import make_step
 from paretoda.job.candidates import Candidates
 from paretoda.job.directory import RunDirectory, metrics_line
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
@@ -41,7 +40,7 @@ class Trained:
 def train(
     settings: Settings,
     pair: DomainPair,
-    device: torch.device,
+    step: Step,
     *,
     directory: RunDirectory | None = None,
     resume: bool = False,
@@ -52,13 +51,13 @@ def train(
     Args:
         settings: of the run.
         pair: the data.
-        device: where.
+        step: at its beginning.
         directory: for metrics, checkpoints and candidates; None: nothing is written.
         resume: go on from the directory's checkpoint.
         after: called after every step.
     """
+    device = step.device
     with own_chance(device), stop_requests() as stop:
-        step = make_step(settings, pair, device)
         candidates = Candidates(settings.select, directory)
         first = 0
         history: list[dict[str, object]] = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,9 @@ def read(path: Path) -> dict[str, Any]:
         if not candidate.exists():
             continue
         try:
-            state: Any = torch.load(candidate, map_location="cpu", weights_only=True)
+            with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
+                warnings.simplefilter("ignore")
+                state: Any = torch.load(candidate, map_location="cpu", weights_only=True)
         except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
             problems.append(f"{candidate.name}: {str(error).splitlines()[0]}")
             continue

@@ -1,0 +1,97 @@
+"""From scikit-learn's arguments to a labelled source and a target without labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_array, check_consistent_length, column_or_1d
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import validate_data
+
+from paretoda.data.arrays import as_array
+
+Array = NDArray[Any]
+
+
+def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
+    """Finite float features, shape (n, d), with the width and column names that `fit` saw.
+
+    Args:
+        estimator: whose `n_features_in_` and `feature_names_in_` are set or compared with.
+        X: an array, a data frame, a tensor or nested lists, shape (n, d).
+        reset: set them instead of comparing.
+    """
+    rows: Array = validate_data(estimator, _numpy(X), dtype=[np.float64, np.float32], reset=reset)
+    return rows
+
+
+def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple[Array, Array, Array | None]:
+    """Source rows, their labels, and target rows; None where there is no target. No label of a target row is read.
+
+    Args:
+        estimator: that is fitted.
+        X: all rows, or the source's where `third` is the target.
+        y: labels of X; of target rows anything may stand there.
+        third: None, the domains of X, shape (n,), or the target's rows, shape (m, d).
+    """
+    if y is None:
+        name = type(estimator).__name__
+        raise ValueError(f"{name} requires y to be passed, but the target y is None: the source needs labels")
+    rows = checked_rows(estimator, X, reset=True)
+    check_consistent_length(rows, y)
+    if third is None:
+        return rows, _labels(y), None
+    if np.ndim(third) > 1:
+        return rows, _labels(y), checked_rows(estimator, third, reset=False)
+    source = from_source(third, len(rows))
+    if source.all() or not source.any():
+        missing, sign = ("target", "below") if source.all() else ("source", "above")
+        raise ValueError(f"sample_domain has no {missing} row: those are marked by integers {sign} 0")
+    return rows[source], _labels(_safe_indexing(_numpy(y), np.flatnonzero(source))), rows[~source]
+
+
+def from_source(sample_domain: Any, count: int) -> NDArray[np.bool_]:
+    """Which rows are the source's: skada's convention, integers above 0 for sources and below 0 for targets.
+
+    Args:
+        sample_domain: shape (count,); the magnitudes, which number several domains, are all one here.
+        count: of the rows.
+    """
+    domain = np.asarray(_numpy(sample_domain))
+    if domain.shape != (count,):
+        raise ValueError(f"sample_domain has the shape {domain.shape}, but there are {count} rows; give one for each")
+    if domain.dtype.kind not in "iuf" or (domain == 0).any() or (domain != np.rint(domain)).any():
+        raise ValueError("sample_domain must hold integers above 0 for the source and below 0 for the target")
+    positive: NDArray[np.bool_] = domain > 0
+    return positive
+
+
+def known_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Tensor:
+    """Positions in `classes` of the source rows' labels, int64; the other rows' are not read.
+
+    Args:
+        y: labels of all rows, shape (n,).
+        source: which rows to read, shape (n,).
+        classes: sorted, as `fit` found them.
+    """
+    check_consistent_length(source, y)
+    labels = _labels(_safe_indexing(_numpy(y), np.flatnonzero(source)))
+    if strange := sorted(set(labels.tolist()) - set(classes.tolist())):
+        raise ValueError(f"y has the class {strange[0]!r} in the source, which was not there in fit")
+    return torch.from_numpy(np.searchsorted(classes, labels).astype(np.int64))
+
+
+def _labels(y: Any) -> Array:
+    labels = check_array(_numpy(y), ensure_2d=False, dtype=None, input_name="y")
+    labels = column_or_1d(labels, warn=True)
+    check_classification_targets(labels)
+    return np.asarray(labels)
+
+
+def _numpy(what: Any) -> Any:
+    """Tensors of any device and kind as arrays; the rest is left to scikit-learn, which knows it."""
+    return as_array(what, "the data") if isinstance(what, torch.Tensor) else what

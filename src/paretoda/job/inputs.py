@@ -1,0 +1,116 @@
+"""The data of a run: the pair as it was given, and the pair that is trained on."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretoda.data import DomainPair, make_pair
+from paretoda.data.scaling import FeatureTransform
+from paretoda.job.build import pair_settings
+from paretoda.job.frozen import Told, frozen_features
+from paretoda.job.predictor import Predictor
+from paretoda.job.settings import Settings, SettingsError
+from paretoda.models.backbones import BACKBONES, default_backbone, make_backbone
+from paretoda.models.classifier import Classifier
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.training.step import Step
+
+_ALONE = "There is no target: the model was trained on the source alone, and nothing was adapted."
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a run reads.
+
+    Args:
+        raw: as the user gave it.
+        pair: what is trained on: `raw`, or the features that a frozen backbone made of it.
+        frozen: that backbone and its name; None without one.
+        alone: no target was given, and the unlabelled source stands in its place.
+    """
+
+    raw: DomainPair
+    pair: DomainPair
+    frozen: tuple[str, nn.Module] | None = None
+    alone: bool = False
+
+    def predictor(self, step: Step) -> Predictor:
+        """A copy of the step's present model for new data of the target."""
+        refiner = step.objectives.get("target")
+        assert isinstance(step.model, Classifier)
+        return Predictor(
+            classes=self.raw.classes,
+            transform=self.raw.prediction_transform(),
+            model=copy.deepcopy(step.model),
+            backbone=self.frozen,
+            scaling=self._scaling(self.pair.target.transform),
+            refiner=copy.deepcopy(refiner) if isinstance(refiner, Tcm) else None,
+        )
+
+    def for_source(self, predictor: Predictor) -> Predictor:
+        """The same networks for new data of the source: they differ in how features are scaled."""
+        return replace(
+            predictor, transform=self.raw.source.transform, scaling=self._scaling(self.pair.source.transform)
+        )
+
+    def _scaling(self, transform: Any) -> FeatureTransform | None:
+        return transform if self.frozen is not None and isinstance(transform, FeatureTransform) else None
+
+
+def open_inputs(
+    settings: Settings,
+    source: Any,
+    target: Any,
+    device: torch.device,
+    say: Callable[[str], None],
+    told: Told | None = None,
+) -> Inputs:
+    """Open the data, say what the user should know of them, and compute a frozen backbone's features.
+
+    Args:
+        settings: of the run.
+        source: labelled.
+        target: None: the source stands in its place.
+        device: of the frozen backbone.
+        say: called with each note.
+        told: progress of the frozen backbone.
+    """
+    raw = _open(settings, source, target)
+    for note in raw.notes:
+        say(note)
+    if not settings.frozen:
+        return Inputs(raw, raw, alone=target is None)
+    pair, frozen = _freeze(settings, raw, device, told)
+    return Inputs(raw, pair, frozen, alone=target is None)
+
+
+def _open(settings: Settings, source: Any, target: Any) -> DomainPair:
+    """The pair; a source in the target's place may be small, and both get one scaling."""
+    wanted = pair_settings(settings)
+    if target is not None:
+        return make_pair(source, target, wanted)
+    scaling = wanted.scaling if wanted.scaling == "none" else "source"
+    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling))
+    return replace(pair, notes=(*pair.notes, _ALONE))
+
+
+def _freeze(
+    settings: Settings, pair: DomainPair, device: torch.device, told: Told | None
+) -> tuple[DomainPair, tuple[str, nn.Module]]:
+    """The pair of a frozen backbone's features, and the backbone."""
+    if pair.kind == "features":
+        raise SettingsError("the data are features already; leave out --frozen")
+    name = default_backbone(pair.input_shape) if settings.backbone == "auto" else settings.backbone
+    if name not in BACKBONES or settings.backbone_weights is None:
+        raise SettingsError(
+            "a frozen backbone needs weights: --backbone efficientnet-lite0 --backbone-weights FILE, for example"
+        )
+    network = make_backbone(name, pair.input_shape, settings.backbone_weights).to(device)
+    features = [frozen_features(pair, domain, network, device, told) for domain in ("source", "target")]
+    return pair.with_features(*features), (name, network)
