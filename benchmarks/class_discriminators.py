@@ -124,7 +124,7 @@ def main() -> None:
     parser.add_argument("--classes", type=int, default=65)
     parser.add_argument("--features", type=int, default=256)
     parser.add_argument("--batch", type=int, default=32, help="rows of each domain (default: %(default)s)")
-    parser.add_argument("--repeats", type=int, default=15)
+    parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--threads", type=int, default=1)
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()

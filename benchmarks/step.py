@@ -19,12 +19,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from statistics import median
-from typing import TypedDict
 
 import memory
 import numpy as np
 import torch
 from networks import Network, Setting
+from step_table import Result, Row, show
 from steps import VARIANTS
 
 from paretoda.core.problem import Guide, Problem
@@ -32,8 +32,8 @@ from paretoda.gradients.gram import gram
 from paretoda.schemes.paretoda_paper import ParetoPaper
 
 _HEAP = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(1 << 36), "MALLOC_ARENA_MAX": "1"}
-"""Keep freed memory, as GPU allocators do. By default glibc returns blocks above 32 MiB to the system, and the plain step,
-whose joint batch is the first to reach that size, pays for it with a third of its time: every rival would look better."""
+"""Keep freed memory, as GPU allocators do. By default glibc hands blocks above 32 MiB back to the system. The joint
+batch of the plain step is the first to reach that size and loses a quarter of its time to it, in the others' favour."""
 
 _CLOCKS: dict[str, Callable[[], float]] = {"wall": time.perf_counter, "cpu": time.process_time}
 
@@ -41,29 +41,6 @@ DEFAULTS: dict[Network, dict[str, int]] = {
     "cnn": {"size": 64, "batch": 32, "repeats": 15},
     "resnet50": {"size": 224, "batch": 8, "repeats": 3},
 }
-
-
-class Row(TypedDict):
-    """One variant: ratios to plain, its theoretical ratio, and its memory above plain in units of d floats."""
-
-    name: str
-    ratio: float
-    low: float
-    high: float
-    theory: float
-    memory: float | None
-
-
-class Result(TypedDict):
-    """One network: its size, the rows, and the share of an exact step that Gram matrix and programme take."""
-
-    dimension: int
-    size: int
-    batch: int
-    repeats: int
-    clock: str
-    rows: list[Row]
-    gram_and_programme: float
 
 
 @dataclass(frozen=True)
@@ -134,6 +111,7 @@ def measure(plan: Plan, *, with_memory: bool) -> Result:
         batch=plan.batch,
         repeats=plan.repeats,
         clock=plan.clock,
+        threads=torch.get_num_threads(),
         rows=rows,
         gram_and_programme=gram_and_programme(plan, setting) / median(seconds[exact]),
     )
@@ -151,43 +129,6 @@ def gram_and_programme(plan: Plan, setting: Setting) -> float:
 
     work()
     return median(plan.timed(work) for _ in range(7))
-
-
-def show(network: Network, result: Result) -> None:
-    """The result as a table, with the goals of the design."""
-    print(
-        f"\n{network}: {result['dimension']:,} shared parameters (d), {result['batch']} images of {result['size']} px "
-        f"a domain, {result['repeats']} rounds, {torch.get_num_threads()} threads, "
-        f"{result['clock']} time"
-    )
-    where = f"memory above plain ({memory.SIZE} px, batch {memory.BATCH})"
-    print(f"{'':20}{'ratio':>7}{'spread':>15}{'theory':>8}   {where}")
-    for row in result["rows"]:
-        above = row["memory"]
-        text = "" if above is None else f"{above:6.2f} d floats, {above * 4 * result['dimension'] / 2**20:6.0f} MiB"
-        spread = f"{row['low']:.2f}-{row['high']:.2f}"
-        print(f"{row['name']:20}{row['ratio']:6.2f}x{spread:>15}{row['theory']:7.2f}x   {text}")
-    print(f"Gram matrix and programme: {100 * result['gram_and_programme']:.2f} % of an exact step")
-    for line in goals(result):
-        print(line)
-
-
-def goals(result: Result) -> list[str]:
-    """Each goal of the design and whether this run meets it."""
-    rows = {row["name"]: row for row in result["rows"]}
-    found: list[tuple[str, float, float]] = [
-        ("Gram matrix and programme <= 0.02 of an exact step", result["gram_and_programme"], 0.02)
-    ]
-    exact, last, authors = rows.get("exact, per-domain"), rows.get("last"), rows.get("authors")
-    if exact:
-        found.append(("exact, per-domain <= 2.4x plain", exact["ratio"], 2.4))
-        if authors:
-            found.append(("exact, per-domain <= 0.5x the authors' step", exact["ratio"] / authors["ratio"], 0.5))
-        if exact["memory"] is not None:
-            found.append(("exact, per-domain <= 4 d floats above plain", exact["memory"], 4.0))
-    if last:
-        found.append(("last <= 1.25x plain", last["ratio"], 1.25))
-    return [f"{'met   ' if value <= limit else 'MISSED'} {name}: {value:.3f}" for name, value, limit in found]
 
 
 def main() -> None:
@@ -215,7 +156,7 @@ def main() -> None:
         if not arguments.json:
             show(network, results[network])
     if arguments.json:
-        print(json.dumps({"threads": arguments.threads, "networks": results}))
+        print(json.dumps({"networks": results}))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream:
     """The same share of every class is held out, as nearly as possible, and no class leaves the training part."""
     counts = np.bincount(labels)
     wanted = counts * share
-    held = np.minimum(np.floor(wanted).astype(np.int64), np.maximum(counts - 1, 0))
+    held = np.floor(wanted).astype(np.int64)  # at most half of a class, never all of it
     missing = _held(len(labels), share) - held.sum()
     for cls in np.argsort(held - wanted, kind="stable"):  # the largest remainders first
         if missing > 0 and held[cls] < counts[cls] - 1:
