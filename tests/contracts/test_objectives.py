@@ -166,6 +166,21 @@ def test_the_value_is_the_same_again_and_changes_no_state(kind, name):
 
 
 @each
+def test_running_statistics_are_learned_from_the_private_loss_in_training_only(kind, name):
+    samples = Samples()
+    objective = build(kind, name, samples)
+    if not any(isinstance(layer, nn.BatchNorm1d) for layer in objective.modules()):
+        return
+    for mode in (False, True):
+        before = copy.deepcopy(objective.state_dict())
+        objective.train(mode).private_loss(samples.source(), second(kind, samples))
+        changed = {
+            key.rsplit(".", 1)[1] for key, tensor in objective.state_dict().items() if (tensor != before[key]).any()
+        }
+        assert changed == ({"running_mean", "running_var"} if mode else set())
+
+
+@each
 def test_the_state_survives_a_round_trip(kind, name, tmp_path):
     samples = Samples()
     objective = build(kind, name, samples)

@@ -49,6 +49,7 @@ def test_among_equals_the_last_is_taken_and_a_tie_is_no_disagreement():
     choice = choose({"im": [1.0, 2.0, 2.0], "source-risk": [0.0, 0.0, 0.0]}, "im")
     assert choice.index == 2
     assert choice.votes == {"im": 2, "source-risk": 2}
+    assert choose({"im": [2.0, 1.0], "source-risk": [0.0, 0.0]}, "im").votes == {"im": 0, "source-risk": 0}
     assert choose({"im": [1.0, 2.0, 2.0], "dev": [0.0, 0.0, -1.0]}, "im+dev").index == 1
 
 

@@ -49,6 +49,15 @@ def test_the_density_ratio_of_two_gaussians_is_recovered_and_not_its_inverse():
     assert np.log(ratio) == pytest.approx([-1.5, 0, 1.5], abs=0.25)  # log ratio = x - 1/2
 
 
+def test_the_weight_decay_is_per_sample_so_that_more_of_the_same_data_changes_nothing():
+    rng = np.random.default_rng(0)
+    source, target = rng.normal(size=(50, 2)), rng.normal(size=(50, 2)) + 1
+    once = density_ratio(source, target, source, (0.1,))
+    thrice = density_ratio(np.tile(source, (3, 1)), np.tile(target, (3, 1)), source, (0.1,))
+    assert thrice == pytest.approx(once, rel=1e-2)
+    assert np.abs(np.log(density_ratio(source, target, source, (10.0,)))).max() < 0.5 * np.abs(np.log(once)).max()
+
+
 def shifted(n=2000, width=2, shift=1.5, seed=0):
     """Source at 0, target shifted along the first axis, where the model errs to the right of 1."""
     rng = np.random.default_rng(seed)

@@ -83,6 +83,7 @@ def test_density_of_three_known_points():
     rows = [[16, 12], [16, 19.2], [12, 19.2]]
     expected = sum(-(w * w.log()).sum() for w in (torch.tensor(r).double().softmax(0) for r in rows)) / 3
     assert neighbourhood_density(p) == pytest.approx(float(expected), rel=1e-6)
+    assert neighbourhood_density(p / p.sum(1, keepdim=True)) == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_density_in_chunks_is_the_density_at_once(monkeypatch):

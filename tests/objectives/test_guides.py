@@ -16,6 +16,7 @@ from paretoda.objectives import (
     Tcm,
     TcmGuide,
 )
+from paretoda.objectives.bank import Bank
 from paretoda.objectives.guide.agreement import agreed_cross_entropy
 from paretoda.objectives.guide.neighbours import neighbour_prediction
 from paretoda.objectives.guide.prototypes import class_means, nearest_prototype
@@ -81,16 +82,37 @@ def test_large_held_out_sets_are_searched_in_parts():
     torch.testing.assert_close(found, torch.cat(parts))
 
 
-def test_neighbours_label_by_their_mean_probability_not_by_their_votes():
-    """Two hesitant votes for 0 against one certain vote for 1; logits would be led by their size."""
-    target = target_of(rows([1, 0], [1, 0.1], [1, -0.1]), rows([0.1, 0], [0.1, 0], [-9, 9]))
+@pytest.mark.parametrize(
+    ("neighbours", "label"),
+    [
+        ([[0.1, 0], [0.1, 0], [-9, 9]], 1),  # two hesitant votes against a certain one
+        ([[3, 0], [3, 0], [-90, 90]], 0),  # logits would be led by the largest
+    ],
+)
+def test_neighbours_label_by_their_mean_probability(neighbours, label):
+    target = target_of(rows([1, 0], [1, 0.1], [1, -0.1]), rows(*neighbours))
     held_out = target_of(rows([2, 0]), rows([0.3, 0]))
     guide = NeighbourGuide(2, 2, k=3).double()
     guide.refresh(snapshot(source_of(target.features, target.logits), target))
-    assert guide.labels(held_out.features).tolist() == [1]
-    assert guide(None, held_out).item() == pytest.approx(
-        functional.cross_entropy(held_out.logits, torch.tensor([1])).item()
-    )
+    expected = functional.cross_entropy(held_out.logits, torch.tensor([label]))
+    assert guide(None, held_out).item() == pytest.approx(expected.item())
+
+
+def test_a_long_feature_is_no_nearer():
+    target = target_of(rows([100, 100], [1, 0]), rows([9, 0], [0, 9]))
+    guide = NeighbourGuide(2, 2, k=1).double()
+    guide.refresh(snapshot(source_of(target.features, target.logits), target))
+    assert guide.labels(rows([1, 0.1])).tolist() == [1]
+
+
+def test_a_bank_is_a_copy_without_a_graph():
+    bank, kept = Bank(2), torch.ones(3, 2, requires_grad=True)
+    bank.replace(kept)
+    with torch.no_grad():
+        kept.zero_()
+    assert bank().tolist() == [[1, 1]] * 3
+    assert not bank().requires_grad
+    assert repr(bank) == "Bank(rows=3)"
 
 
 def test_neighbours_are_ten():

@@ -74,6 +74,8 @@ def adapt(
         if settings:
             raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(settings)}")
         chosen, inputs = directory.read_config()
+        if directory.model.exists():
+            raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
         source = inputs.get("source") if source is None else source
         target = inputs.get("target") if target is None else target
     else:

@@ -60,7 +60,7 @@ class Candidates:
         if self.rule == "last":
             return None
         table = {name: [row[name] for row in self.scores] for name in judges(self.rule)}
-        return choose(table, self.rule)
+        return choose(table, self.rule, [f"step {taken}" for taken in self.taken])
 
     def put_back(self, index: int, step: Step) -> None:
         """Give the step's model and target loss the state of a candidate."""

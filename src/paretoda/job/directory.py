@@ -10,6 +10,7 @@ import json
 import platform
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -94,11 +95,26 @@ class RunDirectory:
 
     def begin(self, settings: Settings, inputs: dict[str, str]) -> None:
         """Make the directory and write what the run is; an earlier run in it is removed."""
-        if self.config.exists():
-            shutil.rmtree(self.path)
-        self.path.mkdir(parents=True, exist_ok=True)
-        write_json(self.path / "environment.json", environment())
-        write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
+        self._clear()
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_json(self.path / "environment.json", environment())
+            write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
+        except OSError:  # a full disk: what is there is no run, and would be in the way of the next attempt
+            self._clear()
+            raise
+
+    def _clear(self) -> None:
+        """Remove a run's files and nothing else; the directory as well where it is empty then."""
+        shutil.rmtree(self.checkpoint.parent, ignore_errors=True)
+        for file in (*self._files(), self.config):
+            file.unlink(missing_ok=True)
+        with suppress(OSError):
+            self.path.rmdir()
+
+    def _files(self) -> tuple[Path, ...]:
+        given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
+        return (*given, self.path / "environment.json")
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
         """The settings and inputs of the run that is here."""

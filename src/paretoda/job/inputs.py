@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -79,9 +80,9 @@ def open_inputs(
         target: None: the source stands in its place.
         device: of the frozen backbone.
         say: called with each note.
-        told: progress of the frozen backbone.
+        told: progress of the checking of images and of the frozen backbone.
     """
-    raw = _open(settings, source, target)
+    raw = _open(settings, source, target, told)
     for note in raw.notes:
         say(note)
     if not settings.frozen:
@@ -90,13 +91,14 @@ def open_inputs(
     return Inputs(raw, pair, frozen, alone=target is None)
 
 
-def _open(settings: Settings, source: Any, target: Any) -> DomainPair:
+def _open(settings: Settings, source: Any, target: Any, told: Told | None) -> DomainPair:
     """The pair; a source in the target's place may be small, and both get one scaling."""
     wanted = pair_settings(settings)
+    progress = None if told is None else partial(told, "checking images")
     if target is not None:
-        return make_pair(source, target, wanted)
+        return make_pair(source, target, wanted, progress)
     scaling = wanted.scaling if wanted.scaling == "none" else "source"
-    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling))
+    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
     return replace(pair, notes=(*pair.notes, _ALONE))
 
 

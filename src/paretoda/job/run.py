@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 from paretoda.data import open_samples
 from paretoda.data.samples import Samples
-from paretoda.job.directory import RunDirectory
+from paretoda.job.directory import RunDirectory, environment
 from paretoda.job.predictor import Predictor
 from paretoda.job.settings import Settings
+from paretoda.report.facts import RunFacts
+from paretoda.report.page import run_page
 from paretoda.training.files import write_json, write_text
 
 
@@ -90,9 +92,34 @@ def predictions_table(predictor: Predictor, samples: Samples, probabilities: NDA
     return text.getvalue()
 
 
+def run_facts(run: Run, predictions: str, title: str | None = None) -> RunFacts:
+    """What the page of a run shows.
+
+    Args:
+        run: a finished one.
+        predictions: the table of the target's predictions, as in predictions.csv.
+        title: of the page; the name of the run by default.
+    """
+    rows = csv.DictReader(io.StringIO(predictions))
+    name = run.settings.method if run.directory is None else run.directory.resolve().name
+    return RunFacts(
+        title=title or f"ParetoDA run {name}",
+        settings=run.settings.model_dump(),
+        environment=environment(),
+        history=run.history,
+        candidates=run.candidates,
+        chosen=run.chosen,
+        scores=run.scores,
+        sentences=run.sentences,
+        predictions=[(row["name"], row["prediction"], float(row["confidence"])) for row in rows],
+    )
+
+
 def write_results(directory: RunDirectory, run: Run, target: Samples) -> None:
-    """Predictions and results first, the model last: where it is, all is there."""
-    write_text(directory.predictions, predictions_table(run.model, target, run.model.probabilities(target)))
+    """Predictions, results and page first, the model last: where it is, all is there."""
+    predictions = predictions_table(run.model, target, run.model.probabilities(target))
+    write_text(directory.predictions, predictions)
     write_json(directory.results, run.summary())
+    write_text(directory.report, run_page(run_facts(run, predictions)))
     run.model.save(directory.model, directory.description)
     directory.drop_candidates()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -96,7 +97,8 @@ def train(
 def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str:
     if directory is None:
         return f"stopped after {taken} of {steps} steps"
-    return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {directory.path} --resume` goes on from here"
+    place = shlex.quote(str(directory.path))
+    return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` goes on from here"
 
 
 def _batches(pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], Batch]:

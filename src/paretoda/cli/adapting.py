@@ -1,0 +1,99 @@
+"""`paretoda adapt`: settings from three places, the job, and what is said about it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paretoda.cli.screen import Screen
+from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.directory import RunDirectory
+from paretoda.job.interrupt import InterruptedRunError
+from paretoda.job.run import Run
+from paretoda.job.settings import Settings, SettingsError, make_settings, nearest, read_toml
+
+_INPUTS = ("source", "target")
+
+
+def merged(config: Path | None, inputs: Mapping[str, str | None], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Inputs and settings: the command line counts before the config file, and that before the defaults.
+
+    Args:
+        config: a TOML file with any settings, and perhaps source and target; a run's config.toml is one.
+        inputs: source and target of the command line, None where they were left out.
+        given: settings of the command line.
+    """
+    values = {} if config is None else read_toml(config)
+    for key in values:
+        if key not in _INPUTS and key not in Settings.model_fields:
+            raise SettingsError(f"{config}: {nearest('setting', key, [*Settings.model_fields, *_INPUTS])}")
+    if "method" in given or "target_loss" in given:
+        values = _without_contradiction(values, given)
+    return values | dict(given) | {key: value for key, value in inputs.items() if value is not None}
+
+
+def _without_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A target loss may stand in the method ("dann+im"): the file's gives way, wherever it stands."""
+    kept = dict(values)
+    alignment, plus, loss = str(kept.get("method", "")).partition("+")
+    if plus:
+        kept |= {"method": alignment, "target_loss": loss}
+    if "target_loss" in given or "+" in str(given.get("method", "")):
+        kept.pop("target_loss", None)
+    return kept
+
+
+def run_adapt(
+    screen: Screen, values: Mapping[str, Any], out: Path, *, resume: bool = False, overwrite: bool = False
+) -> None:
+    """The whole command; `values` are settings and inputs."""
+    settings = {key: value for key, value in values.items() if key not in _INPUTS}
+    steps = (RunDirectory(out).read_config()[0] if resume else make_settings(settings)).steps
+    listeners = Listeners(
+        say=screen.say,
+        told=screen.progress,
+        after=[screen.progress.after("training", steps)],
+        reference=[screen.progress.after("source-only reference", steps)],
+    )
+    try:
+        run = adapt(
+            values.get("source"),
+            values.get("target"),
+            out,
+            resume=resume,
+            overwrite=overwrite,
+            listeners=listeners,
+            **settings,
+        )
+    except (KeyboardInterrupt, InterruptedRunError) as stop:
+        raise InterruptedRunError(_how_to_go_on(stop, out)) from stop
+    screen.progress.stop()
+    _summary(screen, run, out)
+    screen.finish(lambda: {"run": str(out), **run.summary()})
+
+
+def _how_to_go_on(stop: BaseException, out: Path) -> str:
+    """Every way to stop ends with the command that goes on, where there is something to go on with."""
+    text = str(stop) if isinstance(stop, InterruptedRunError) else "stopped"
+    if "--resume" in text:
+        return text
+    if not RunDirectory(out).config.exists():
+        return f"{text}; nothing was written"
+    return f"{text}; `paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
+
+
+def _summary(screen: Screen, run: Run, out: Path) -> None:
+    files = RunDirectory(out)
+    screen.result()
+    screen.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; no target label was used.")
+    if run.scores:
+        rows = [[name, f"{value + 0.0:.4f}"] for name, value in run.scores.items()]
+        screen.table({"label-free score": "left", "higher is better": "right"}, rows)
+    screen.result()
+    for what, path in (("model", files.model), ("predictions", files.predictions), ("report", files.report)):
+        screen.result(f"{what + ':':<13}{path}")
+    place = shlex.quote(str(out))
+    screen.result(f"{'next:':<13}paretoda predict {place} INPUT")
+    screen.result(f"{'':<13}paretoda evaluate {place} LABELLED")

@@ -1,0 +1,144 @@
+"""The commands and their options; each imports its work when it is called."""
+
+# Imports inside commands keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import typer
+
+from paretoda import __version__
+from paretoda.cli.options import given_settings, with_settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="A model that works on unlabelled target data, from labelled source data of another place.",
+    epilog="DATA is an image folder, a list file of `path label` lines, or an .npz with x and optionally y, classes.",
+)
+
+Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
+Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        print(f"paretoda {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,
+) -> None:
+    """A model that works on unlabelled target data, from labelled source data of another place."""
+
+
+@app.command()
+@with_settings
+def adapt(  # noqa: PLR0913  (options, not arguments)
+    *,
+    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
+    out: Annotated[Path, typer.Option(metavar="RUN", help="directory for the run")],
+    config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="settings, below the command line's")] = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run in --out")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Train a model for the target; its labels, if it has any, are never read."""
+    from paretoda.cli.adapting import merged, run_adapt
+    from paretoda.cli.screen import Screen
+
+    values = merged(config, {"source": source, "target": target}, given_settings(settings))
+    with Screen(quiet=quiet, as_json=json) as screen:
+        run_adapt(screen, values, out, resume=resume, overwrite=overwrite)
+
+
+@app.command()
+def predict(
+    run: RunPath,
+    data: Annotated[str, typer.Argument(metavar="INPUT", help="target data without labels")],
+    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout")] = None,
+    refined: Refined = False,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the classes of new target data, as CSV."""
+    from paretoda.cli.predicting import run_predict
+    from paretoda.cli.screen import Screen
+
+    with Screen(quiet=quiet, as_json=json) as screen:
+        run_predict(screen, run, data, out, refined=refined, skip_bad=skip_bad)
+
+
+@app.command()
+def evaluate(
+    run: RunPath,
+    data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
+    refined: Refined = False,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> None:
+    """Measure a run on labelled target data; labels are matched by class name."""
+    from paretoda.cli.predicting import run_evaluate
+    from paretoda.cli.screen import Screen
+
+    with Screen(as_json=json) as screen:
+        run_evaluate(screen, run, data, refined=refined, skip_bad=skip_bad)
+
+
+@app.command()
+def doctor(
+    *,
+    source: Annotated[str, typer.Option(metavar="DATA", help="labelled data")],
+    target: Annotated[str, typer.Option(metavar="DATA", help="unlabelled data")],
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> None:
+    """Find out what is wrong with the data, before an hour is lost; exit code 2 where adapt would refuse them."""
+    from paretoda.cli.examining import run_doctor
+    from paretoda.cli.screen import Screen
+
+    with Screen(as_json=json) as screen:
+        code = run_doctor(screen, source, target, skip_bad=skip_bad)
+    raise typer.Exit(code)
+
+
+@app.command("list")
+def list_names(
+    what: Annotated[
+        Literal["methods", "schemes", "target-losses", "guides", "validators", "backbones"], typer.Argument()
+    ],
+    json: Json = False,
+) -> None:
+    """Show the names that an option takes."""
+    from paretoda.cli.listing import run_list
+    from paretoda.cli.screen import Screen
+
+    with Screen(as_json=json) as screen:
+        run_list(screen, what)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(metavar="DIR", help="for report.html and results.json")] = Path("paretoda-demo"),
+    seeds: Annotated[int, typer.Option(min=1, help="runs of each method")] = 3,
+    steps: Annotated[int | None, typer.Option(min=5, help="of each run; what takes about a minute by default")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Printed digits to real handwriting, without any data of yours: a table and a report in about a minute."""
+    from paretoda.cli.demo import run_demo
+    from paretoda.cli.screen import Screen
+
+    with Screen(quiet=quiet, as_json=json) as screen:
+        run_demo(screen, out, seeds=seeds, steps=steps)

@@ -1,0 +1,108 @@
+"""`paretoda list`: every name that an option takes, with the first line of its docstring."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+from paretoda.cli.screen import Screen
+
+_NOTHING = {
+    "source-only": "No alignment: the source alone, the baseline.",
+    "none": "No target loss.",
+}
+
+
+def run_list(screen: Screen, what: str) -> None:
+    """Print one line for each name."""
+    lines, default = _TABLES[what]()
+    rows = [[name, f"{line} (default)" if name == default else line] for name, line in lines.items()]
+    screen.table({what: "left", "": "left"}, rows)
+    note = _NOTES.get(what)
+    if note is not None:
+        screen.result()
+        screen.result(note)
+    screen.finish(lambda: {what: lines, "default": default})
+
+
+def first_line(entry: Callable[..., Any] | None, name: str) -> str:
+    """What a table's entry says of itself; the arguments that it fixes come behind it."""
+    if entry is None:
+        return _NOTHING[name]
+    fixed = ""
+    if isinstance(entry, partial):
+        fixed = f" ({', '.join(f'{key}={value}' for key, value in entry.keywords.items())})"
+        entry = entry.func
+    return (entry.__doc__ or "").strip().splitlines()[0] + fixed
+
+
+def _described(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]:
+    return {name: first_line(entry, name) for name, entry in table.items()}
+
+
+def _default(field: str) -> str:
+    from paretoda.job.settings import Settings  # noqa: PLC0415  (each list imports what it needs)
+
+    return str(Settings.model_fields[field].default)
+
+
+def _methods() -> tuple[dict[str, str], str]:
+    from paretoda.objectives import ALIGNMENTS  # noqa: PLC0415
+
+    return _described(ALIGNMENTS), _default("method")
+
+
+def _target_losses() -> tuple[dict[str, str], str]:
+    from paretoda.objectives import TARGET_LOSSES  # noqa: PLC0415
+
+    return _described(TARGET_LOSSES), _default("target_loss")
+
+
+def _guides() -> tuple[dict[str, str], str]:
+    from paretoda.objectives import GUIDES  # noqa: PLC0415
+
+    return _described(GUIDES), _default("guide")
+
+
+def _schemes() -> tuple[dict[str, str], str]:
+    from paretoda.schemes import SCHEMES  # noqa: PLC0415
+
+    return _described(SCHEMES), _default("scheme")
+
+
+def _validators() -> tuple[dict[str, str], str]:
+    from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS  # noqa: PLC0415
+
+    several = {"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."}
+    return several | _described(VALIDATORS), _default("select")
+
+
+def _backbones() -> tuple[dict[str, str], str]:
+    from paretoda.models.backbones import BACKBONES  # noqa: PLC0415
+
+    lines = {
+        "auto": "mlp for features, cnn for images below 64 pixels, otherwise resnet50.",
+        "mlp": "Reads features.",
+    }
+    for name, backbone in BACKBONES.items():
+        kind = "photographs" if backbone.photos else "images"
+        lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
+    return lines, _default("backbone")
+
+
+_TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
+    "methods": _methods,
+    "schemes": _schemes,
+    "target-losses": _target_losses,
+    "guides": _guides,
+    "validators": _validators,
+    "backbones": _backbones,
+}
+
+_NOTES = {
+    "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
+    "target-losses": "It may stand in the method: --method dann+im means --method dann --target-loss im.",
+    "guides": "Schemes without a guide do not read it.",
+    "validators": "--select takes one of these, or 'last'.",
+}

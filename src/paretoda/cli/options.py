@@ -1,0 +1,107 @@
+"""One option for every setting: a table without imports, which a test compares with `Settings` field by field."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import typer
+
+List = tuple[str, ...]
+"""Written with commas: `--loss-weights 1,0.5,0.1`."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """An option of `adapt`.
+
+    Args:
+        name: of the field in `Settings`; the option has dashes.
+        kind: what is written after it.
+        default: what counts where neither the command line nor the config file says anything.
+        help: the field's description.
+        often: shown first.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    help: str
+    often: bool = False
+
+    def parameter(self) -> inspect.Parameter:
+        """The option as typer wants it; left out, it is None."""
+        flag = f"--{self.name.replace('_', '-')}"
+        shown = not (self.default is None or self.default is False or self.default == ())
+        option = typer.Option(
+            None,
+            f"{flag}/--no-{flag[2:]}" if self.kind is bool else flag,
+            help=self.help,
+            show_default=str(self.default) if shown else False,
+            metavar="A,B,…" if self.kind is List else None,
+            rich_help_panel="Settings" if self.often else "Fine tuning",
+        )
+        kind = str if self.kind is List else self.kind
+        return inspect.Parameter(self.name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)
+
+
+SETTINGS = (
+    Setting("method", str, "dann", "alignment of the domains (`paretoda list methods`)", True),
+    Setting("target_loss", str, "tcm", "loss on the unlabelled target (`paretoda list target-losses`)", True),
+    Setting("scheme", str, "paretoda", "how the losses are weighted (`paretoda list schemes`)", True),
+    Setting("guide", str, "agreement", "loss on held-out target data that guides (`paretoda list guides`)", True),
+    Setting("loss_weights", List, (), "fixed weights for scheme 'linear': source, alignment, target"),
+    Setting("head_losses", List, None, "objectives that reach the classifier's head"),
+    Setting("voting", Literal["all", "last"], "all", "shared parameters whose gradients are compared"),
+    Setting("every", int, 1, "refresh the weights every so many steps"),
+    Setting("average", float, 0.0, "share of the past when inner products are averaged over steps"),
+    Setting("backbone", str, "auto", "network (`paretoda list backbones`)", True),
+    Setting("backbone_weights", str, None, "local file with the backbone's weights (.pth, .safetensors)", True),
+    Setting("frozen", bool, False, "compute the backbone's features once and train only the rest", True),
+    Setting("bottleneck", int, 256, "width of the features"),
+    Setting("steps", int, 1000, "training steps", True),
+    Setting("batch_size", int, 64, "samples of each domain in a step", True),
+    Setting("lr", float, 0.01, "learning rate of new layers (a pretrained backbone's is a tenth)", True),
+    Setting("momentum", float, 0.9, "of SGD"),
+    Setting("weight_decay", float, 1e-3, "of SGD"),
+    Setting("schedule", Literal["inverse", "constant"], "inverse", "how the learning rate falls"),
+    Setting("label_smoothing", float, 0.0, "of the source's labels"),
+    Setting("clip", float, None, "largest norm of the gradient"),
+    Setting("bn", Literal["joint", "per-domain"], "joint", "BatchNorm statistics of both domains or of each"),
+    Setting("scaling", Literal["per-domain", "joint", "source", "none"], "per-domain", "z-scores of features"),
+    Setting("held_out", float, 0.1, "share of each domain that is held out"),
+    Setting("image_size", int, None, "side of the images that the network sees"),
+    Setting("augment", Literal["none", "light", "standard", "strong"], None, "random changes of training images"),
+    Setting("class_balanced", bool, False, "draw the source's classes equally often"),
+    Setting("skip_bad", bool, False, "leave out images that cannot be read, with a warning"),
+    Setting("select", str, "ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'"),
+    Setting("evaluate_every", int, None, "steps between candidates; a tenth of the steps if not given"),
+    Setting("refresh_every", int, 50, "steps between looks at the whole sets"),
+    Setting("reference", bool, None, "also train source-only, to warn of negative transfer"),
+    Setting("seed", int, 0, "the same seed gives the same weights", True),
+    Setting("device", str, "auto", "'auto', 'cpu', 'cuda', 'cuda:1', 'mps'", True),
+    Setting("precision", Literal["32", "bf16", "16"], "32", "of the forward and backward passes", True),
+    Setting("checkpoint_every", int, 50, "steps between checkpoints"),
+)
+
+
+def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The command with an option for every setting instead of its `**settings`."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+    every = [*own, *(setting.parameter() for setting in SETTINGS)]
+    command.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+    command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+    return command
+
+
+def given_settings(values: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written on the command line: options that were left out are left out here, lists are split."""
+    lists = {setting.name for setting in SETTINGS if setting.kind is List}
+    return {
+        name: tuple(part.strip() for part in value.split(",") if part.strip()) if name in lists else value
+        for name, value in values.items()
+        if value is not None
+    }

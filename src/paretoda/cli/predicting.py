@@ -1,0 +1,123 @@
+"""`paretoda predict` and `paretoda evaluate`: a finished run on new data."""
+
+from __future__ import annotations
+
+import csv
+import io
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from paretoda.cli.screen import Screen
+from paretoda.data import open_samples
+from paretoda.data.samples import Samples
+from paretoda.evaluation.metrics import (
+    accuracy,
+    confusion_matrix,
+    expected_calibration_error,
+    mean_per_class,
+    per_class_recall,
+)
+from paretoda.job.build import pick_device
+from paretoda.job.directory import RunDirectory
+from paretoda.job.predictor import Predictor, load_predictor
+from paretoda.job.run import predictions_table
+from paretoda.training.files import write_text
+
+_CONFUSIONS = 5
+
+
+def _open(screen: Screen, run: Path, data: str, *, labelled: bool, skip_bad: bool) -> tuple[Predictor, Samples]:
+    directory = RunDirectory(run)
+    predictor = load_predictor(directory.model, directory.description, pick_device("auto"))
+
+    def checked(done: int, total: int) -> None:
+        screen.progress("checking images", done, total)
+
+    classes = predictor.classes if labelled else None
+    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=skip_bad, progress=checked)
+    screen.progress.stop()
+    for note in samples.notes:
+        screen.say(note)
+    return predictor, samples
+
+
+def run_predict(
+    screen: Screen, run: Path, data: str, out: Path | None, *, refined: bool = False, skip_bad: bool = False
+) -> None:
+    """One row a sample: into the file, or to stdout where none is given."""
+    predictor, samples = _open(screen, run, data, labelled=False, skip_bad=skip_bad)
+    table = predictions_table(predictor, samples, predictor.probabilities(samples, refined=refined))
+    rows = list(csv.DictReader(io.StringIO(table)))
+    counts = Counter(row["prediction"] for row in rows)
+    if out is not None:
+        write_text(out, table)
+        common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_CONFUSIONS))
+        screen.result(f"{len(rows)} predictions are in {out}; most frequent: {common}.")
+    elif not screen.as_json:
+        sys.stdout.write(table)
+
+    def values() -> dict[str, Any]:
+        facts: dict[str, Any] = {"samples": len(rows), "refined": refined, "counts": dict(counts)}
+        if out is not None:
+            return facts | {"out": str(out)}
+        return facts | {"predictions": [row | {"confidence": float(row["confidence"])} for row in rows]}
+
+    screen.finish(values)
+
+
+def run_evaluate(screen: Screen, run: Path, data: str, *, refined: bool = False, skip_bad: bool = False) -> None:
+    """Compare the predictions with labels, and say that labels were used."""
+    predictor, samples = _open(screen, run, data, labelled=True, skip_bad=skip_bad)
+    assert samples.labels is not None  # opened with labels
+    found = measured(predictor, samples, torch.from_numpy(samples.labels.values), refined=refined)
+    screen.result(f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.")
+    screen.result(f"{'accuracy:':<20}{found['accuracy']:.4f}")
+    screen.result(f"{'mean over classes:':<20}{found['mean_per_class']:.4f}")
+    screen.result(f"{'calibration error:':<20}{found['ece']:.4f}")
+    screen.result()
+    counts = np.bincount(samples.labels.values, minlength=len(predictor.classes))
+    recalls = found["per_class"]
+    rows = [
+        [name, str(count), f"{recalls[name]:.4f}" if name in recalls else "no sample"]
+        for name, count in zip(predictor.classes, counts, strict=True)
+    ]
+    screen.table({"class": "left", "samples": "right", "found": "right"}, rows)
+    if found["confusions"]:
+        screen.result()
+        screen.result("Most frequent mistakes:")
+    for mistake in found["confusions"]:
+        screen.result(f"  {mistake['label']} taken for {mistake['prediction']}: {mistake['count']}")
+    screen.finish(lambda: {"used_labels": True, **found})
+
+
+def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, *, refined: bool) -> dict[str, Any]:
+    """All measures as plain values, fractions 0..1."""
+    probabilities = torch.from_numpy(predictor.probabilities(samples, refined=refined))
+    best, number = probabilities.argmax(dim=1), len(predictor.classes)
+    names = predictor.classes
+    return {
+        "accuracy": accuracy(best, labels),
+        "mean_per_class": mean_per_class(best, labels, number),
+        "per_class": {names[index]: value for index, value in per_class_recall(best, labels, number).items()},
+        "ece": expected_calibration_error(probabilities.double().log(), labels),
+        "samples": len(labels),
+        "refined": refined,
+        "confusions": _confusions(confusion_matrix(best, labels, number), names),
+    }
+
+
+def _confusions(matrix: torch.Tensor, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """The most frequent mistakes."""
+    wrong = matrix.clone().fill_diagonal_(0)
+    order = wrong.flatten().argsort(descending=True, stable=True)[:_CONFUSIONS].tolist()
+    places = [divmod(place, len(names)) for place in order]
+    return [
+        {"label": names[label], "prediction": names[taken], "count": int(wrong[label, taken])}
+        for label, taken in places
+        if wrong[label, taken] > 0
+    ]
