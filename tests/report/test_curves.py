@@ -4,6 +4,7 @@ import re
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from paretoda.report.curves import chart, thinned, ticks
 
 numbers = st.floats(-1e12, 1e12, allow_nan=False)

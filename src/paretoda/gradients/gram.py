@@ -38,10 +38,16 @@ def gram(rows: Sequence[Row], multipliers: Sequence[float]) -> Tensor:
 
 def _products(vectors: list[Tensor]) -> Tensor:
     """Inner products of flat vectors, shape (n, n), float64."""
-    length = len(vectors[0])
-    chunk = _CHUNK if vectors[0].device.type == "cpu" else max(length, 1)
-    total = torch.zeros(len(vectors), len(vectors), dtype=torch.float64, device=vectors[0].device)
-    for start in range(0, length, chunk):
-        block = torch.stack([vector[start : start + chunk].double() for vector in vectors])
-        total += block @ block.T
+    if vectors[0].device.type != "cpu":
+        block = torch.stack([vector.double() for vector in vectors])
+        return block @ block.T
+    rows, columns = torch.triu_indices(len(vectors), len(vectors))
+    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
+    sums = torch.zeros(len(pairs), dtype=torch.float64)
+    for start in range(0, len(vectors[0]), _CHUNK):
+        wide = [vector[start : start + _CHUNK].double() for vector in vectors]
+        sums += torch.stack([torch.dot(wide[i], wide[j]) for i, j in pairs])
+    total = torch.zeros(len(vectors), len(vectors), dtype=torch.float64)
+    total[rows, columns] = sums
+    total[columns, rows] = sums
     return total
