@@ -1,6 +1,6 @@
 """Where schemes end on a concave Pareto front (Fonseca and Fleming, 1995): the whole idea in one picture.
 
-Two losses of a point x in the plane, f± = 1 - exp(-|x ∓ (1, 1)/√2|²). A weighted sum finds only the ends of their front.
+Two losses of a point x in the plane, f± = 1 - exp(-|x ∓ (1, 1)/√2|²). A weighted sum finds only the front's ends.
 Run it with `python examples/toy_front.py --out toy_front.png`.
 """
 
@@ -31,13 +31,14 @@ def losses(x: Tensor) -> dict[str, Tensor]:
 def descend(scheme: Scheme, start: Tensor) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
     """The losses along the way, shape (steps, 2)."""
     x = torch.nn.Parameter(start.clone())
+    optimiser = torch.optim.SGD([x])
     path = []
     for rate in RATES:
-        x.grad = None
+        optimiser.param_groups[0]["lr"] = rate
+        optimiser.zero_grad()
         guide = (x - GUIDED_POINT).square().sum()
         report = paretoda.backward(losses(x), shared=[x], scheme=scheme, guide=guide)
-        with torch.no_grad():
-            x -= rate * x.grad
+        optimiser.step()
         path.append(report.losses)
     return np.array(path)
 

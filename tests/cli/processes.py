@@ -1,5 +1,7 @@
 """The command line as users call it: in a process of its own, or, where only its words count, in this one."""
 
+import csv
+import io
 import json
 import os
 import subprocess
@@ -74,3 +76,7 @@ class Inside:
 
 def weights(run: Path) -> bytes:
     return (run / "model.safetensors").read_bytes()
+
+
+def rows_of(table: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table.read_text(encoding="utf-8"))))

@@ -1,6 +1,5 @@
 """`paretoda adapt` end to end."""
 
-import csv
 import json
 import shutil
 import signal
@@ -10,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.conftest import CLASSES, Write
-from cli.processes import SMALL, Ended, Inside, ended, start, weights
+from cli.processes import SMALL, Ended, Inside, ended, rows_of, start, weights
 
 from paretoda.job.adapt import adapt
 from paretoda.job.settings import read_toml
@@ -23,7 +22,7 @@ def test_a_run_leaves_everything_and_says_what_it_did(finished: tuple[Path, Ende
         *("config.toml", "environment.json", "metrics.jsonl", "checkpoint", "report.html"),
         *("model.safetensors", "model.json", "predictions.csv", "results.json"),
     }
-    rows = list(csv.DictReader((run / "predictions.csv").open(encoding="utf-8")))
+    rows = rows_of(run / "predictions.csv")
     assert len(rows) == 45
     assert {row["prediction"] for row in rows} <= set(CLASSES)
     page = (run / "report.html").read_text(encoding="utf-8")
@@ -94,10 +93,29 @@ def test_an_interrupted_run_says_how_to_go_on_and_ends_with_the_bytes_of_an_unin
 ) -> None:
     source, target = data
     out = tmp_path / "a run"
-    settings = {"steps": 150, "bottleneck": 8, "select": "im", "reference": False, "checkpoint_every": 1000}
-    options = ("--steps", 150, "--bottleneck", 8, "--select", "im", "--no-reference", "--checkpoint-every", 1000)
+    settings = {
+        "steps": 60,
+        "batch_size": 16,
+        "bottleneck": 8,
+        "select": "im",
+        "reference": False,
+        "checkpoint_every": 1000,
+    }
+    options = (
+        "--steps",
+        60,
+        "--batch-size",
+        16,
+        "--bottleneck",
+        8,
+        "--select",
+        "im",
+        "--no-reference",
+        "--checkpoint-every",
+        1000,
+    )
     process = start("adapt", "--source", source, "--target", target, "--out", out, *options)
-    _wait_for(out / "metrics.jsonl", lines=20)
+    _wait_for(out / "metrics.jsonl", lines=5)
     process.send_signal(signal.SIGINT)
     said = ended(process)
     assert said.code == 130, said
@@ -106,11 +124,11 @@ def test_an_interrupted_run_says_how_to_go_on_and_ends_with_the_bytes_of_an_unin
     assert f"`paretoda adapt --out '{out}' --resume` goes on" in said.err
     assert not (out / "model.safetensors").exists()
     taken = len((out / "metrics.jsonl").read_text().splitlines())
-    assert 20 <= taken < 150
+    assert 5 <= taken < 60
 
     resumed = ended(start("adapt", "--out", out, "--resume", "--json"))
     assert resumed.code == 0, resumed.err
-    assert len((out / "metrics.jsonl").read_text().splitlines()) == 150
+    assert len((out / "metrics.jsonl").read_text().splitlines()) == 60
     adapt(source, target, tmp_path / "python", **settings)  # Python gives the same weights, too
     assert weights(out) == weights(tmp_path / "python")
 

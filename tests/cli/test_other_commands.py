@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.conftest import CLASSES, Write
-from cli.processes import Ended, Inside, command, environment
+from cli.processes import Ended, Inside, command, environment, rows_of
 from rich.console import Console
 
 from paretoda.cli.progress import Progress
@@ -37,7 +37,7 @@ def test_predictions(finished: tuple[Path, Ended], data: tuple[Path, Path], tmp_
     assert said.last_line["out"] == str(file)
     assert len(said.out.splitlines()) == 1
     assert str(file) in said.err
-    refined = list(csv.DictReader(file.open(encoding="utf-8")))
+    refined = rows_of(file)
     assert len(refined) == sum(said.last_line["counts"].values()) == 45
     assert file.read_text(encoding="utf-8") != printed.out  # other confidences
     rows = inside("predict", run, data[1], "--json").last_line["predictions"]
@@ -53,7 +53,7 @@ def test_evaluation_uses_labels_and_says_so(
     said = inside("evaluate", run, data[1])
     assert said.out.startswith("Labels were used")
     found = inside("evaluate", run, data[1], "--json").last_line
-    rows = list(csv.DictReader((run / "predictions.csv").open(encoding="utf-8")))
+    rows = rows_of(run / "predictions.csv")
     labels = [CLASSES[y] for y in np.load(data[1])["y"]]
     right = [row["prediction"] == label for row, label in zip(rows, labels, strict=True)]
     assert found["accuracy"] == pytest.approx(np.mean(right))

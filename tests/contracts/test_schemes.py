@@ -12,9 +12,7 @@ import paretoda.schemes
 from paretoda.core.problem import AheadScheme, GuideMissingError, Problem, Remembering, reads_guide
 from paretoda.schemes import MGDA, SCHEMES, WRAPPERS, scheme
 
-ALL = {name: make for name, make in SCHEMES.items()} | {
-    f"{name} mgda": (lambda make=make: make(MGDA())) for name, make in WRAPPERS.items()
-}
+ALL = dict(SCHEMES) | {f"{name} mgda": (lambda make=make: make(MGDA())) for name, make in WRAPPERS.items()}
 NORMALISED = set(SCHEMES) - {"paretoda-released", "nash-mtl", "aligned-mtl", "uncertainty", "cagrad"}
 """Schemes that answer m equal gradients with that gradient, once scaled by m."""
 ORDER_FREE = set(SCHEMES) - {"pcgrad", "paretoda-released"}

@@ -34,11 +34,11 @@ def test_losses_guide_and_roles_must_match_the_gram():
         Problem(GRAM, np.array([1.0, np.nan]))
     with pytest.raises(ProblemError, match="roles has 1"):
         Problem(GRAM, np.ones(2), roles=("source",))
-    with pytest.raises(ProblemError, match=r"guide.dots has 3"):
+    with pytest.raises(ProblemError, match=r"guide\.dots has 3"):
         Problem(GRAM, np.ones(2), Guide(np.ones(3)))
-    with pytest.raises(ProblemError, match=r"guide.dots\[0\] is 9"):
+    with pytest.raises(ProblemError, match=r"guide\.dots\[0\] is 9"):
         Problem(GRAM, np.ones(2), Guide(np.array([9.0, 0.0]), square=1.0))
-    with pytest.raises(ProblemError, match="guide.loss is NaN"):
+    with pytest.raises(ProblemError, match=r"guide\.loss is NaN"):
         Guide(np.ones(2), loss=float("nan"))
     with pytest.raises(ProblemError, match="squared norm"):
         Guide(np.ones(2), square=-1.0)

@@ -84,7 +84,7 @@ def test_without_domains_only_the_source_is_learnt(toy, small):
     assert same(model.run_, adapt((toy.xs, toy.ys), method="source-only", **small))
 
 
-def test_adaptation_helps_where_the_target_is_shifted(toy):
+def test_a_moved_target_is_classified_and_the_source_not_forgotten(toy):
     settings = {"steps": 60, "bottleneck": 16, "select": "last", "reference": False}
     model = ParetoDAClassifier(**settings).fit(toy.x, toy.y, toy.domain)
     assert model.score(toy.xt, toy.yt) > 0.95

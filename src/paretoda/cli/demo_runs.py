@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from paretoda.gradients import Report
     from paretoda.job.predictor import Predictor
 
-STEPS = 150
+STEPS = 100
 WAYS: dict[str, dict[str, str]] = {
     "source-only": {"method": "source-only"},
     "DANN": {"method": "dann+none", "scheme": "linear"},

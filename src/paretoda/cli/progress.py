@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from paretoda.gradients import Report
 
 
+_WORTH_TELLING = 2.0
+"""Seconds; what is over sooner needs no line."""
+
+
 class Progress:
     """How far each job is.
 
@@ -57,7 +61,6 @@ class Progress:
     def stop(self) -> None:
         """Leave the bars as they are and give the terminal back."""
         if self._live is not None:
-            self._live.update(self._bars.get_renderable(), refresh=True)
             self._live.stop()
             self._live = None
 
@@ -76,7 +79,8 @@ class Progress:
         if tenth < self._tenths.get(what, 0):  # the same job for the other domain
             del self._begun[what], self._tenths[what]
         started, before = self._begun.setdefault(what, (now, done))
-        if tenth <= self._tenths.setdefault(what, 10 * (done - 1) // max(total, 1)):
+        soon = not detail and now - started < _WORTH_TELLING
+        if soon or tenth <= self._tenths.setdefault(what, 10 * (done - 1) // max(total, 1)):
             return
         self._tenths[what] = tenth
         left = (now - started) / max(done - before, 1) * (total - done)

@@ -60,6 +60,8 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
     """The network, its new layers drawn from the seed."""
     seed_everything(settings.seed, 0)
     features = pair.kind == "features"
+    if features and not settings.frozen:
+        _check_no_backbone(settings)
     name = settings.backbone
     if features or name == "auto":
         name = default_backbone(pair.input_shape)
@@ -70,6 +72,14 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
         bottleneck=settings.bottleneck,
         weights=None if features else settings.backbone_weights,
     )
+
+
+def _check_no_backbone(settings: Settings) -> None:
+    """Features are read by an MLP: a backbone that would go unused is refused."""
+    if settings.backbone not in ("auto", "mlp"):
+        raise SettingsError(f"{settings.backbone} reads images, the data are features; leave out --backbone")
+    if settings.backbone_weights is not None:
+        raise SettingsError("the data are features, no backbone reads them; leave out --backbone-weights")
 
 
 def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, Objective]:

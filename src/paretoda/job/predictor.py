@@ -123,7 +123,7 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
     try:
         return _assemble(facts, tensors, device or torch.device("cpu"))
     except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
-        first = str(error).splitlines()[0]
+        first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
         raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
 
 

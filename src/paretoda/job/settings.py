@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from paretoda.evaluation.validators import VALIDATORS
+from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
 
@@ -83,7 +84,7 @@ class Settings(BaseModel):
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
     checkpoint_every: int = Field(50, ge=1, description="steps between checkpoints")
 
-    @field_validator("method", "target_loss", "scheme", "guide", "select")
+    @field_validator("method", "target_loss", "scheme", "guide", "backbone", "select")
     @classmethod
     def _known(cls, value: str, info: Any) -> str:
         tables: dict[str, tuple[str, list[str]]] = {
@@ -91,6 +92,7 @@ class Settings(BaseModel):
             "target_loss": ("target loss", list(TARGET_LOSSES)),
             "scheme": ("scheme", list(SCHEMES)),
             "guide": ("guide", list(GUIDES)),
+            "backbone": ("backbone", ["auto", *BACKBONE_NAMES]),
             "select": ("rule of selection", ["ensemble", "last", *VALIDATORS]),
         }
         kind, names = tables[info.field_name]

@@ -72,8 +72,10 @@ def restore(step: Step, state: dict[str, Any]) -> int:
         step.modules().load_state_dict(state["modules"])
         step.optimiser.load_state_dict(state["optimiser"])
     except (RuntimeError, ValueError, KeyError) as error:
-        first = str(error).splitlines()[0]
-        raise CheckpointError(f"the checkpoint is of another architecture or method ({first})") from error
+        reason = str(error).splitlines()[:2][-1].strip()  # torch's first line says only that there are errors
+        raise CheckpointError(
+            f"the checkpoint is of another architecture or method ({reason}); start again with --overwrite"
+        ) from error
     if isinstance(step.scheme, Remembering):
         step.scheme.load_state_dict(state["scheme"])
     if step.scaler is not None and state["scaler"]:
