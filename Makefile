@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/python examples/toy_front.py --out toy_front.png
+	$(BIN)/paretoda demo --out demo --overwrite
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from paretoda.cli.screen import Screen
+from paretoda.core.names import unknown
 from paretoda.job.adapt import Listeners, adapt
 from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError
 from paretoda.job.run import Run
-from paretoda.job.settings import Settings, SettingsError, make_settings, nearest, read_toml
+from paretoda.job.settings import Settings, SettingsError, make_settings, read_toml
 
 _INPUTS = ("source", "target")
 
@@ -28,7 +29,7 @@ def merged(config: Path | None, inputs: Mapping[str, str | None], given: Mapping
     values = {} if config is None else read_toml(config)
     for key in values:
         if key not in _INPUTS and key not in Settings.model_fields:
-            raise SettingsError(f"{config}: {nearest('setting', key, [*Settings.model_fields, *_INPUTS])}")
+            raise SettingsError(f"{config}: {unknown('setting', key, [*Settings.model_fields, *_INPUTS])}")
     if "method" in given or "target_loss" in given:
         values = _without_contradiction(values, given)
     return values | dict(given) | {key: value for key, value in inputs.items() if value is not None}

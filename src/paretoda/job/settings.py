@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
+from paretoda.core.names import unknown
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
@@ -24,14 +24,6 @@ else:
 
 class SettingsError(ValueError):
     """A setting is unknown or has no sense; the message says which and what to write instead."""
-
-
-def nearest(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that does not exist."""
-    names = list(known)
-    near = get_close_matches(name, names, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(names)}"
-    return f"there is no {kind} {name!r}; {hint}"
 
 
 class Settings(BaseModel):
@@ -97,7 +89,7 @@ class Settings(BaseModel):
         }
         kind, names = tables[info.field_name]
         if value not in names:
-            raise ValueError(nearest(kind, value, names))
+            raise ValueError(unknown(kind, value, names))
         return value
 
     @model_validator(mode="after")
@@ -130,12 +122,12 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     values = dict(values)
     for key in values:
         if key not in Settings.model_fields:
-            raise SettingsError(nearest("setting", key, Settings.model_fields))
+            raise SettingsError(unknown("setting", key, Settings.model_fields))
     method = values.get("method")
     if isinstance(method, str) and "+" in method:
         alignment, _, loss = method.partition("+")
         if loss not in TARGET_LOSSES:
-            raise SettingsError(nearest("target loss", loss, TARGET_LOSSES))
+            raise SettingsError(unknown("target loss", loss, TARGET_LOSSES))
         if values.get("target_loss", loss) != loss:
             raise SettingsError(
                 f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 
 from torch import nn
 
+from paretoda.core.names import unknown
 from paretoda.models.cnn import cnn, cnn_width
 from paretoda.models.efficientnet import MEAN, STD, EfficientNetLite0
 from paretoda.models.lenet import SMALLEST, lenet
@@ -76,9 +76,7 @@ def default_backbone(input_shape: tuple[int, ...]) -> str:
 def check_backbone(name: str, input_shape: tuple[int, ...]) -> None:
     """The name is known and the backbone can read such samples, or a ValueError says what to do."""
     if name not in NAMES:
-        near = get_close_matches(name, NAMES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(NAMES)}"
-        raise ValueError(f"there is no backbone {name!r}; {hint}")
+        raise ValueError(unknown("backbone", name, NAMES))
     if name == "mlp":
         return
     if len(input_shape) != 3:

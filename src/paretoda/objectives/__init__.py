@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from difflib import get_close_matches
 from functools import partial
 
+from paretoda.core.names import hint, unknown
 from paretoda.domains import Objective
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.dann import Dann
@@ -82,7 +82,7 @@ def make_guide(
 
 def _find(kind: str, name: str, table: Mapping[str, Factory | None]) -> Factory | None:
     if name not in table:
-        raise ValueError(f"there is no {kind} {name!r}; {_hint(name, list(table))}")
+        raise ValueError(unknown(kind, name, table))
     return table[name]
 
 
@@ -94,15 +94,8 @@ def _build(
     )
     for option in options or {}:
         if option not in known:
-            raise ValueError(f"{name!r} has no option {option!r}; {_hint(option, known)}")
+            raise ValueError(f"{name!r} has no option {option!r}; {hint(option, known)}")
     return None if factory is None else factory(**given, **(options or {}))
-
-
-def _hint(name: str, choices: list[str]) -> str:
-    near = get_close_matches(name, choices, n=1)
-    if near:
-        return f"did you mean {near[0]!r}?"
-    return f"choose from {', '.join(choices)}" if choices else "it has none"
 
 
 __all__ = [

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
+from paretoda.core.names import unknown
 from paretoda.core.problem import Scheme
 from paretoda.schemes.aligned_mtl import AlignedMTL
 from paretoda.schemes.averaged import Averaged
@@ -54,9 +54,7 @@ WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": A
 def scheme(name: str) -> Scheme:
     """The scheme of that name with its default settings."""
     if name not in SCHEMES:
-        near = get_close_matches(name, SCHEMES, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(SCHEMES)}"
-        raise ValueError(f"there is no scheme {name!r}; {hint}")
+        raise ValueError(unknown("scheme", name, SCHEMES))
     return SCHEMES[name]()
 
 

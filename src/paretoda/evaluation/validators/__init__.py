@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 
+from paretoda.core.names import unknown
 from paretoda.evaluation.choice import ENSEMBLE, Choice, Ensemble, choose
 from paretoda.evaluation.negative_transfer import COMPARABLE, negative_transfer_warning
 from paretoda.evaluation.validators.bnm import BNM
@@ -35,9 +35,7 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
 def validator(name: str) -> Validator:
     """The validator of that name with its default settings."""
     if name not in VALIDATORS:
-        near = get_close_matches(name, VALIDATORS, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"choose from {', '.join(VALIDATORS)}"
-        raise ValueError(f"there is no validator {name!r}; {hint}")
+        raise ValueError(unknown("validator", name, VALIDATORS))
     return VALIDATORS[name]()
 
 
