@@ -22,7 +22,7 @@ $(STAMP): pyproject.toml constraints.txt
 	touch $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/paretoda demo --out demo --overwrite
+	$(BIN)/paretoda demo --out demo
 
 lint: $(STAMP)
 	$(BIN)/ruff check .

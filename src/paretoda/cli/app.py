@@ -132,11 +132,11 @@ def list_names(
 def demo(
     out: Annotated[Path, typer.Option(metavar="DIR", help="for report.html and results.json")] = Path("paretoda-demo"),
     seeds: Annotated[int, typer.Option(min=1, help="runs of each method")] = 3,
-    steps: Annotated[int | None, typer.Option(min=5, help="of each run; what takes about a minute by default")] = None,
+    steps: Annotated[int | None, typer.Option(min=5, help="of each run [default: 100]")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Printed digits to real handwriting, without any data of yours: a table and a report in about a minute."""
+    """Printed digits to real handwriting, without any data of yours: a table and a report in a few minutes."""
     from paretoda.cli.demo import run_demo
     from paretoda.cli.screen import Screen
 

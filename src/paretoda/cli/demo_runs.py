@@ -27,7 +27,7 @@ WAYS: dict[str, dict[str, str]] = {
 """What is compared: all else is the same."""
 
 _EXAMPLE = "DANN + TCM, ParetoDA"
-# Chosen by cost alone, so that all runs take about a minute: the handwritten digits have 8x8 pixels anyway.
+# Chosen by cost, three minutes on two slow cores for all runs: the handwritten digits have 8x8 pixels anyway.
 _SETTINGS: dict[str, Any] = {"backbone": "cnn", "image_size": 8, "batch_size": 32, "reference": False}
 _MOST_WORKERS = 4
 
