@@ -61,7 +61,7 @@ SETTINGS = (
     Setting("backbone_weights", str, None, "local file with the backbone's weights (.pth, .safetensors)", True),
     Setting("frozen", bool, False, "compute the backbone's features once and train only the rest", True),
     Setting("bottleneck", int, 256, "width of the features"),
-    Setting("steps", int, 1000, "training steps", True),
+    Setting("steps", int, 500, "training steps", True),
     Setting("batch_size", int, 64, "samples of each domain in a step", True),
     Setting("lr", float, 0.01, "learning rate of new layers (a pretrained backbone's is a tenth)", True),
     Setting("momentum", float, 0.9, "of SGD"),

@@ -35,7 +35,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         every: int = 1,
         average: float = 0.0,
         bottleneck: int = 256,
-        steps: int = 1000,
+        steps: int = 500,
         batch_size: int = 64,
         lr: float = 0.01,
         momentum: float = 0.9,

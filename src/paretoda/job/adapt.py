@@ -62,7 +62,7 @@ def adapt(
         resume: go on with the run in `out`, with its own settings and, unless given, its own data.
         overwrite: replace a run in `out`.
         listeners: who is told what happens.
-        **settings: any field of `Settings`, checked: method="dann", scheme="paretoda", steps=1000, seed=0, ...
+        **settings: any field of `Settings`, checked: method="dann", scheme="paretoda", steps=500, seed=0, ...
 
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.

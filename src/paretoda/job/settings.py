@@ -48,7 +48,7 @@ class Settings(BaseModel):
     )
     frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
     bottleneck: int = Field(256, ge=2, description="width of the features")
-    steps: int = Field(1000, ge=1, description="training steps")
+    steps: int = Field(500, ge=1, description="training steps")
     batch_size: int = Field(64, ge=2, description="samples of each domain in a step")
     lr: float = Field(0.01, gt=0, description="learning rate of new layers (a pretrained backbone's is a tenth)")
     momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
