@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-Vector: TypeAlias = NDArray[np.float64]
-Matrix: TypeAlias = NDArray[np.float64]
+from paretoda.core.arrays import Matrix, ProblemError, Vector, check_dots, checked_gram, checked_vector
+
+__all__ = [
+    "SMALLEST_LOSS",
+    "AheadScheme",
+    "Guide",
+    "GuideMissingError",
+    "Matrix",
+    "Move",
+    "Problem",
+    "ProblemError",
+    "Remembering",
+    "Scheme",
+    "Vector",
+    "Weights",
+    "reads_guide",
+]
 
 SMALLEST_LOSS = 1e-8
 """Losses are raised to this value, so that the schemes that divide by them or take logarithms stay defined."""
-
-_ROUNDING = 1e-3
-"""How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding."""
-
-
-class ProblemError(ValueError):
-    """The inner products cannot be those of gradients; the message names the entry."""
 
 
 class GuideMissingError(ValueError):
@@ -42,18 +49,6 @@ class Move(str, Enum):
     SKIPPED = "skipped"  # a non-finite step, handed to the gradient scaler
 
 
-def _vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
-    array = np.array(values, dtype=np.float64)
-    if array.ndim != 1 or (length is not None and len(array) != length):
-        wanted = "(m,)" if length is None else f"({length},)"
-        raise ProblemError(f"{name} must have shape {wanted}, got {array.shape}")
-    bad = np.flatnonzero(~np.isfinite(array))
-    if len(bad):
-        raise ProblemError(f"{name}[{bad[0]}] is {array[bad[0]]}: every entry must be finite")
-    array.setflags(write=False)
-    return array
-
-
 @dataclass(frozen=True, eq=False)
 class Guide:
     """The inner products of the objectives' gradients with the guide's.
@@ -69,7 +64,7 @@ class Guide:
     loss: float = float("inf")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dots", _vector(self.dots, "guide.dots"))
+        object.__setattr__(self, "dots", checked_vector(self.dots, "guide.dots"))
         if self.square < 0 or np.isinf(self.square):
             raise ProblemError(f"guide.square is {self.square}: it is a squared norm")
         if np.isnan(self.loss):
@@ -93,15 +88,15 @@ class Problem:
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        gram = _gram(self.gram)
-        losses = np.maximum(_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
+        gram = checked_gram(self.gram)
+        losses = np.maximum(checked_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
         losses.setflags(write=False)
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "losses", losses)
         if self.roles and len(self.roles) != len(gram):
             raise ProblemError(f"roles has {len(self.roles)} entries for {len(gram)} objectives")
         if self.guide is not None:
-            _check_guide(self.guide, np.diagonal(gram))
+            check_dots(self.guide.dots, self.guide.square, np.diagonal(gram))
 
     @property
     def size(self) -> int:
@@ -118,44 +113,6 @@ class Problem:
         return self.guide
 
 
-def _gram(values: ArrayLike) -> Matrix:
-    gram = np.array(values, dtype=np.float64)
-    if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
-        raise ProblemError(f"gram must be square, (m, m) with m >= 1, got shape {gram.shape}")
-    for row, column in np.argwhere(~np.isfinite(gram)):
-        raise ProblemError(f"gram[{row}, {column}] is {gram[row, column]}: every entry must be finite")
-    diagonal = np.diagonal(gram)
-    for row in np.flatnonzero(diagonal < 0):
-        raise ProblemError(f"gram[{row}, {row}] is {diagonal[row]}: a squared norm cannot be negative")
-    norms = np.sqrt(diagonal)
-    bounds = np.outer(norms, norms)
-    for row, column in np.argwhere(np.abs(gram - gram.T) > _ROUNDING * bounds + np.finfo(float).tiny):
-        raise ProblemError(
-            f"gram[{row}, {column}] is {gram[row, column]} but gram[{column}, {row}] is {gram[column, row]}: "
-            "a Gram matrix is symmetric"
-        )
-    _check_products("gram[{}, {}]", gram, bounds)
-    gram = (gram + gram.T) / 2
-    gram.setflags(write=False)
-    return gram
-
-
-def _check_guide(guide: Guide, squares: Vector) -> None:
-    if len(guide.dots) != len(squares):
-        raise ProblemError(f"guide.dots has {len(guide.dots)} entries for {len(squares)} objectives")
-    if not np.isnan(guide.square):
-        _check_products("guide.dots[{}]", guide.dots, np.sqrt(squares * guide.square))
-
-
-def _check_products(name: str, products: Matrix | Vector, bounds: Matrix | Vector) -> None:
-    """Cauchy-Schwarz, |<a, b>| <= |a| |b|, up to rounding and underflow."""
-    for index in np.argwhere(np.abs(products) > (1 + _ROUNDING) * bounds + np.finfo(float).tiny):
-        raise ProblemError(
-            f"{name.format(*index)} is {products[tuple(index)]}, larger than the product of the norms, "
-            f"{bounds[tuple(index)]}: no gradients have these inner products"
-        )
-
-
 @dataclass(frozen=True, eq=False)
 class Weights:
     """What a scheme chose: the step goes along m Σ alpha_i g_i.
@@ -169,7 +126,7 @@ class Weights:
     move: Move = field(default=Move.COMBINED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", _vector(self.alpha, "alpha"))
+        object.__setattr__(self, "alpha", checked_vector(self.alpha, "alpha"))
 
 
 class Scheme(Protocol):

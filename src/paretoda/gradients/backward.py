@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,6 +17,7 @@ from paretoda.gradients.gram import Row, gram
 from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
 from paretoda.gradients.passes import FeaturePasses, combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
+from paretoda.gradients.rows import check_rows, combine_and_free, rows_of
 from paretoda.gradients.tensors import (
     Gradients,
     Losses,
@@ -150,17 +150,17 @@ def _plain(tensors: Tensors, weights: Weights) -> Gradients:
 def _voted(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Report, Gradients]:
     """Rows, their inner products, the scheme's weights, and the combination of the rows."""
     size = len(tensors.names)
-    rows, heads, cotangents = _rows(tensors)
+    rows, heads, cotangents = rows_of(tensors)
     products = gram(rows, rates)
     numbers = torch.cat([products.reshape(-1), tensors.values().to(products.device)]).cpu().numpy()
     table = numbers[: len(rows) ** 2].reshape(len(rows), len(rows)) / tensors.scale**2
     values = numbers[len(rows) ** 2 :]
-    _check_rows(tensors, table, values, heads)
+    check_rows(tensors, table, values, heads)
     del rows[size:]
     weights = scheme(_problem(tensors, table, values))
     factors: list[float] = (size * weights.alpha).tolist()
     if tensors.exact:
-        body = [_combine_and_free(rows, index, factors) for index in range(len(tensors.shared))]
+        body = [combine_and_free(rows, index, factors) for index in range(len(tensors.shared))]
     elif tensors.passes is not None:
         body = tensors.passes.weighted(cotangents[:size], factors, tensors.shared)
     else:
@@ -169,38 +169,6 @@ def _voted(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Re
     head = [combine([row[index] for row in heads], head_factors) for index in range(len(tensors.heads))]
     found = list(zip([*tensors.shared, *tensors.heads], [*body, *head], strict=True))
     return _report(tensors, table, values, weights), found
-
-
-def _rows(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
-    """The voting gradients of all losses and, last, of the guide; the heads' gradients of all losses; cotangents."""
-    scaled = [tensors.scale * loss for loss in tensors.measured()]
-    size, votes = len(tensors.names), len(tensors.voting)
-    if tensors.passes is not None:
-        pairs = [tensors.passes.cotangents(loss, heads=index < size) for index, loss in enumerate(scaled)]
-        cotangents = [cotangent for cotangent, _ in pairs]
-        rows = tensors.passes.through_body(cotangents, tensors.voting, keep=not tensors.exact)
-        return rows, [head for _, head in pairs[:size]], cotangents
-    # The guide goes first: the last product through the losses' common graph is then free to release it.
-    guides = [vjp([loss], tensors.voting, None, keep=True) for loss in scaled[size:]]
-    inputs = [*tensors.voting, *tensors.heads]
-    last = size - 1 if tensors.exact else size
-    both = [vjp([loss], inputs, None, keep=index != last) for index, loss in enumerate(scaled[:size])]
-    return [*(row[:votes] for row in both), *guides], [row[votes:] for row in both], []
-
-
-def _combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:
-    """Σ w_i g_i for one tensor; its rows are let go, so that no more than one tensor is held twice."""
-    total = combine([row[index] for row in rows], factors)
-    for row in rows:
-        row[index] = None
-    return total
-
-
-def _check_rows(tensors: Tensors, table: Matrix, values: Vector, heads: Sequence[Row]) -> None:
-    tensors.check_losses(values)
-    for index, name in enumerate([*tensors.names, "the guide"][: len(table)]):
-        if not np.isfinite(table[index, index]) or (index < len(heads) and not all_finite(heads[index])):
-            raise NonFiniteError(f"the gradient of {name!r} is not finite; no gradient was written")
 
 
 def _problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
