@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,16 +45,20 @@ class Candidates:
     scores: list[dict[str, float]] = field(default_factory=list)
     _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)
 
-    def add(self, taken: int, step: Step, snapshot: Snapshot) -> None:
-        """Keep the present state and score it."""
+    def add(self, taken: int, step: Step, look: Callable[[], Snapshot]) -> None:
+        """Keep the present state and score it; where the last is taken anyway, only note the step."""
+        self.taken.append(taken)
+        self.scores.append({})
+        if self.rule == "last":
+            return
         state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
         if self.directory is None:
             self._states[taken] = state
         else:
             with whole_file(self.directory.candidate(taken)) as file:
                 file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
-        self.taken.append(taken)
-        self.scores.append({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
+        snapshot = look()
+        self.scores[-1].update({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
 
     def choice(self) -> Choice | None:
         """Which is the best by the rule; None: the last."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 
-from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair
 from paretoda.domains import Batch, Objective
 from paretoda.gradients import Report
@@ -77,7 +77,7 @@ def train(
         def keep(taken: int, _report: Report) -> None:
             last = taken == settings.steps
             if taken % settings.candidate_every == 0 or last:
-                candidates.add(taken, step, take_snapshot(pair, step.model, device))
+                candidates.add(taken, step, partial(take_snapshot, pair, step.model, device))
             if directory is not None and (taken % settings.checkpoint_every == 0 or last or stop.made):
                 save(directory.checkpoint, step, taken, candidates.to_plain())
             if stop.made:
@@ -102,19 +102,15 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
 
 
 def _batches(pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], Batch]:
-    wants_guide = reads_guide(step.scheme)
-
     def batch(index: int) -> Batch:
-        fresh = getattr(step.scheme, "refreshes", True)
-        return on_device(pair.batch(index, guide=wants_guide and fresh), device)
+        return on_device(pair.batch(index, guide=step.wants_guide), device)
 
     return batch
 
 
 def _before(settings: Settings, pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], None]:
     """Seed the step by its number, so that a resumed run draws the same; look at the whole sets now and then."""
-    parts = [*step.objectives.values(), *([] if step.guide is None else [step.guide])]
-    refreshed = [part for part in parts if type(part).refresh is not Objective.refresh]
+    refreshed = [part for part in step.parts if type(part).refresh is not Objective.refresh]
 
     def before(index: int) -> None:
         if refreshed and index % settings.refresh_every == 0:

@@ -61,6 +61,16 @@ class Step:
         """Where the model is."""
         return next(self.model.parameters()).device
 
+    @property
+    def parts(self) -> list[Objective]:
+        """All objectives, the guide's last."""
+        return [*self.objectives.values(), *([] if self.guide is None else [self.guide])]
+
+    @property
+    def wants_guide(self) -> bool:
+        """Whether the coming step reads the guide: not where its scheme has none, or holds its weights."""
+        return self.guide is not None and reads_guide(self.scheme) and bool(getattr(self.scheme, "refreshes", True))
+
     def modules(self) -> nn.ModuleDict:
         """All networks of the step, for saving and for moving to a device."""
         parts: dict[str, nn.Module] = {"model": self.model, **{f"objective-{k}": v for k, v in self.objectives.items()}}
@@ -70,20 +80,19 @@ class Step:
 
     def advance(self, progress: float) -> None:
         """Set every schedule to this share of the training."""
-        for objective in [*self.objectives.values(), *([self.guide] if self.guide is not None else [])]:
+        for objective in self.parts:
             objective.advance(progress)
         set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress))
 
     def __call__(self, batch: Batch) -> StepReport:
         """Take one step on the batch."""
         self.model.train()
-        wants_guide = self.guide is not None and reads_guide(self.scheme) and getattr(self.scheme, "refreshes", True)
         with self._autocast():
             source, target = self._domains(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
             features = [source.features, target.features]
             guide_loss = None
-            if wants_guide and self.guide is not None:
+            if self.guide is not None and self.wants_guide:
                 ahead = self._held_out(batch)
                 guide_loss = self.guide(source, ahead)
                 features.append(ahead.features)
