@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.order import balanced, endless, number
+from paretoda.data.order import balanced, endless
 
 seeds = st.integers(0, 2**70)
 
@@ -32,10 +32,3 @@ def test_a_balanced_order_takes_each_group_once_per_round(seed: int, sizes: list
         mine = whole[owner.ravel() == k]
         full = len(mine) // len(group) * len(group)
         assert (np.sort(mine[:full].reshape(-1, len(group))) == group).all()
-
-
-def test_seeds_of_different_keys_differ_and_number_types_do_not_matter() -> None:
-    keys = [(0, "a", 1), (0, "a", 2), (1, "a", 1), (0, "b", 1), (2**32, "a", 1)]
-    assert len({number(*key) for key in keys}) == len(keys)
-    assert number(np.int64(3), "a") == number(3, "a")
-    assert 0 <= number(0) < 2**63

@@ -14,7 +14,7 @@ from paretoda.gradients import Report
 from paretoda.training.files import whole_file, write_json, write_text
 from paretoda.training.loop import fit
 from paretoda.training.schedules import inverse_decay, set_learning_rates
-from paretoda.training.seeding import derived, own_chance, seed_everything
+from paretoda.training.seeding import own_chance, seed_everything
 
 
 def test_the_inverse_decay_has_the_values_of_the_specification():
@@ -31,8 +31,7 @@ def test_learning_rates_keep_their_proportions_and_are_set_not_multiplied_again(
         assert [g["lr"] for g in optimiser.param_groups] == pytest.approx([0.01 * factor, 0.1 * factor])
 
 
-def test_seeds_differ_by_every_key_and_leave_the_callers_chance_alone():
-    assert len({derived(s, a, b) for s in range(5) for a in range(5) for b in range(5)}) == 125
+def test_seeding_leaves_the_callers_chance_alone():
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.core.chance import derived_seed
+
 Places = NDArray[np.int64]
-
-
-def number(*key: int | str) -> int:
-    """A 63-bit seed for this key; different keys have unrelated seeds."""
-    return int.from_bytes(hashlib.sha256("/".join(map(str, key)).encode()).digest()[:8], "little") >> 1
 
 
 @lru_cache(maxsize=512)
 def permutation(seed: int, stream: str, epoch: int, size: int) -> Places:
     """The order of one epoch, the same whenever it is asked for."""
-    places = np.random.default_rng(number(seed, stream, epoch)).permutation(size)
+    places = np.random.default_rng(derived_seed(seed, stream, epoch)).permutation(size)
     places.flags.writeable = False  # the cache hands out the same array again
     return places
 

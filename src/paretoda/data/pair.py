@@ -12,9 +12,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from paretoda.core.chance import derived_seed
 from paretoda.data.arrays import ArraySamples
 from paretoda.data.errors import DataError
-from paretoda.data.order import Places, balanced, endless, number
+from paretoda.data.order import Places, balanced, endless
 from paretoda.data.rows import Rows, feature_rows
 from paretoda.data.samples import Index, Kind, Raw, Samples
 from paretoda.data.scaling import fit_scaling
@@ -158,4 +159,4 @@ class DomainPair:
         return [np.flatnonzero(labels == cls) for cls in np.unique(labels)]
 
     def _generator(self, stream: str, step: int) -> torch.Generator:
-        return torch.Generator().manual_seed(number(self.settings.seed, f"augment-{stream}", step))
+        return torch.Generator().manual_seed(derived_seed(self.settings.seed, f"augment-{stream}", step))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.order import Places, number
+from paretoda.core.chance import derived_seed
+from paretoda.data.order import Places
 
 
 def split(count: int, share: float, seed: int, stream: str) -> tuple[Places, Places]:
     """Training and held-out positions, both sorted; at least one is held out unless the share is 0."""
-    order = np.random.default_rng(number(seed, stream)).permutation(count)
+    order = np.random.default_rng(derived_seed(seed, stream)).permutation(count)
     held = _held(count, share)
     return np.sort(order[held:]), np.sort(order[:held])
 
@@ -28,7 +29,7 @@ def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream:
     out = np.zeros(len(labels), dtype=bool)
     for cls in np.flatnonzero(held):
         places = np.flatnonzero(labels == cls)
-        order = np.random.default_rng(number(seed, stream, int(cls))).permutation(len(places))
+        order = np.random.default_rng(derived_seed(seed, stream, int(cls))).permutation(len(places))
         out[places[order[: held[cls]]]] = True
     return np.flatnonzero(~out), np.flatnonzero(out)
 

@@ -58,7 +58,7 @@ def make_scheme(settings: Settings) -> Scheme:
 
 def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
     """The network, its new layers drawn from the seed."""
-    seed_everything(settings.seed, 0)
+    seed_everything(settings.seed, "network")
     features = pair.kind == "features"
     if features and not settings.frozen:
         _check_no_backbone(settings)
@@ -84,7 +84,7 @@ def _check_no_backbone(settings: Settings) -> None:
 
 def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, Objective]:
     """Source, alignment and target loss, as far as the settings want them."""
-    seed_everything(settings.seed, 1)
+    seed_everything(settings.seed, "objectives")
     made = {
         "source": CrossEntropy(features=width, classes=classes, smoothing=settings.label_smoothing),
         "alignment": make_alignment(settings.method, features=width, classes=classes),
@@ -119,6 +119,7 @@ def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> St
         momentum=settings.momentum,
         weight_decay=settings.weight_decay,
         nesterov=settings.momentum > 0,
+        fused=True,
     )
     return Step(
         model=model,

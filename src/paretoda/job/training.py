@@ -10,7 +10,7 @@ from functools import partial
 import torch
 
 from paretoda.data import DomainPair
-from paretoda.domains import Batch, Objective
+from paretoda.domains import Batch, Objective, Snapshot
 from paretoda.gradients import Report
 from paretoda.job.candidates import Candidates
 from paretoda.job.directory import RunDirectory, metrics_line
@@ -60,6 +60,7 @@ def train(
     device = step.device
     with own_chance(device), stop_requests() as stop:
         candidates = Candidates(settings.select, directory)
+        looks = Looks(pair, step)
         first = 0
         history: list[dict[str, object]] = []
         if resume and directory is not None:
@@ -77,7 +78,7 @@ def train(
         def keep(taken: int, _report: Report) -> None:
             last = taken == settings.steps
             if taken % settings.candidate_every == 0 or last:
-                candidates.add(taken, step, partial(take_snapshot, pair, step.model, device))
+                candidates.add(taken, step, partial(looks.after, taken))
             if directory is not None and (taken % settings.checkpoint_every == 0 or last or stop.made):
                 save(directory.checkpoint, step, taken, candidates.to_plain())
             if stop.made:
@@ -88,7 +89,7 @@ def train(
             _batches(pair, step, device),
             steps=settings.steps,
             first=first,
-            before=_before(settings, pair, step, device),
+            before=_before(settings, step, looks),
             after=[record, keep, *after],
         )
         return Trained(step, candidates, history)
@@ -108,15 +109,35 @@ def _batches(pair: DomainPair, step: Step, device: torch.device) -> Callable[[in
     return batch
 
 
-def _before(settings: Settings, pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], None]:
+@dataclass(eq=False)
+class Looks:
+    """Snapshots of the model; one that a candidate and a refresh want after the same step is taken once.
+
+    Args:
+        pair: the data.
+        step: with the model.
+    """
+
+    pair: DomainPair
+    step: Step
+    _last: tuple[int, Snapshot] | None = None
+
+    def after(self, taken: int) -> Snapshot:
+        """The whole sets as the model sees them after so many steps."""
+        if self._last is None or self._last[0] != taken:
+            self._last = (taken, take_snapshot(self.pair, self.step.model, self.step.device))
+        return self._last[1]
+
+
+def _before(settings: Settings, step: Step, looks: Looks) -> Callable[[int], None]:
     """Seed the step by its number, so that a resumed run draws the same; look at the whole sets now and then."""
     refreshed = [part for part in step.parts if type(part).refresh is not Objective.refresh]
 
     def before(index: int) -> None:
         if refreshed and index % settings.refresh_every == 0:
-            snapshot = take_snapshot(pair, step.model, device)
+            snapshot = looks.after(index)
             for part in refreshed:
                 part.refresh(snapshot)
-        seed_everything(settings.seed, 2, index)
+        seed_everything(settings.seed, "step", index)
 
     return before

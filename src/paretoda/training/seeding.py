@@ -1,17 +1,13 @@
-"""Chance as a function of the seed and the step, so that a run that is resumed needs no saved generator."""
+"""Torch's generators as a function of the seed and the step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import numpy as np
 import torch
 
-
-def derived(seed: int, *keys: int) -> int:
-    """A 63-bit seed that is as good as independent for every combination of the arguments."""
-    return int(np.random.SeedSequence([seed, *keys]).generate_state(2, np.uint32).view(np.uint64)[0] >> 1)
+from paretoda.core.chance import derived_seed
 
 
 @contextmanager
@@ -22,6 +18,6 @@ def own_chance(device: torch.device) -> Iterator[None]:
         yield
 
 
-def seed_everything(seed: int, *keys: int) -> None:
+def seed_everything(seed: int, *key: int | str) -> None:
     """Seed torch's generators (all devices): dropout, initial weights."""
-    torch.manual_seed(derived(seed, *keys))
+    torch.manual_seed(derived_seed(seed, *key))
