@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: help demo test test-all lint format bench clean
+.PHONY: help demo test test-all lint format bench bench-small clean
 
 help:
 	@echo "make demo      the main job, on a fresh machine"
@@ -13,6 +13,7 @@ help:
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     speed of a step and of the linear programme, as ratios"
+	@echo "make bench-small  a small version of the main table, some minutes on two cores"
 	@echo "make clean     remove .venv and caches"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -43,6 +44,16 @@ format: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python benchmarks/linear_program.py
 	$(BIN)/python benchmarks/step.py
+
+# Two real tasks where their files are ($PARETODA_DATA, or ../shared/data), the embedded digits elsewhere.
+SMALL := --methods source-only,dann --baselines logistic-z --base source-only --seeds 3 --steps 150
+bench-small: $(STAMP)
+	@if [ -d "$${PARETODA_DATA:-../shared/data}" ]; then \
+	  $(BIN)/paretoda bench development --tasks "pacs A-C,surf A-C" $(SMALL) --out build/bench-small/development; \
+	else \
+	  echo "no folder with the suites' data: the embedded suite digits is run instead"; \
+	  $(BIN)/paretoda bench digits $(SMALL) --out build/bench-small/digits; \
+	fi
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

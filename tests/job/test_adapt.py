@@ -254,3 +254,43 @@ def test_a_model_that_is_no_model_is_refused(files, small):
     run.description.write_text(json.dumps(facts))
     with pytest.raises(RunError, match="do not fit together"):
         load_predictor(run.model, run.description)
+
+
+def test_options_reach_their_parts(files, small):
+    told = ("alignment.hidden=8", "target.width=4", "guide.k=3", "scheme.lean=1.5", "scheme.prior=[1, 0.3, 0.3]")
+    run = adapt(files / "source.npz", files / "target.npz", files / "run", **small, options=told)
+    plain = adapt(files / "source.npz", files / "target.npz", **small)
+    assert not states_equal(run.model, plain.model)
+    settings, _ = RunDirectory(files / "run").read_config()
+    assert settings.options == told
+    assert settings.part_options == {
+        "alignment": {"hidden": 8}, "target": {"width": 4}, "guide": {"k": 3},
+        "scheme": {"lean": 1.5, "prior": [1, 0.3, 0.3]},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ("alignment.hiden=8", "'dann' has no option 'hiden'; did you mean 'hidden'"),
+        ("scheme.floor=8", "'paretoda' has no option 'floor'; choose from lean, normalise, prior"),
+        ("hidden=8", "options are written as part.name=value"),
+        ("guide.k=0", "k must be 1 or more"),
+        ("scheme.lean=x", "lean"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(files, small, option, words):
+    with pytest.raises(SettingsError, match=words):
+        adapt(files / "source.npz", files / "target.npz", **small, options=(option,))
+
+
+def test_several_target_losses_are_objectives_of_their_own(files, small):
+    run = adapt(files / "source.npz", files / "target.npz", **{**small, "method": "dann+tcm+agreement"})
+    assert set(run.history[-1]["weights"]) == {"source", "alignment", "target", "agreement"}
+    assert run.settings.target_loss == "tcm+agreement"
+    assert run.predict_proba(files / "target.npz", refined=True).shape[1] == len(run.classes)
+    for wrong in ("tcm+tcm", "tcm+none"):
+        with pytest.raises(SettingsError, match="makes no sense"):
+            make_settings({"target_loss": wrong})
+    with pytest.raises(SettingsError, match="no target loss 'agreemnt'; did you mean 'agreement'"):
+        make_settings({"method": "dann+tcm+agreemnt"})

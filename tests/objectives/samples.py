@@ -33,7 +33,7 @@ class Samples:
     def _parts(self, name, order=None):
         inputs = self.inputs[name] if order is None else self.inputs[name][order]
         features = self.encoder(inputs)
-        return features, self.head(features), torch.arange(len(inputs))
+        return features, self.head(features), torch.arange(len(inputs)) if order is None else order
 
     def source(self, order=None):
         return Source(*self._parts("source", order), labels=self.labels if order is None else self.labels[order])

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.facts import RunFacts, class_counts, cosine_curves, moves, score_curves
+from paretoda.report.facts import RunFacts, class_counts, conflicts, cosine_curves, moves, score_curves
 from paretoda.report.page import Comparison, run_page
 
 EVIL = "<script>alert('x')</script>"
@@ -68,7 +68,11 @@ def test_nothing_is_fetched() -> None:
     page = run_page(facts())
     assert not re.findall(r"https?:|url\(|@import|//[a-z]", page)
     fetched = [(tag, name) for tag, attributes in tags(page) for name in attributes if name in ("src", "href")]
-    assert fetched == [("link", "href")]  # the empty icon, so that browsers ask for none
+    assert fetched[0] == ("link", "href")  # the empty icon, so that browsers ask for none
+    links = [attributes["href"] or "" for tag, attributes in tags(page) if tag == "a"]
+    assert links
+    assert all(link.startswith("#") for link in links)
+    assert len(fetched) == 1 + len(links)
     assert 'href="data:,"' in page
     assert "default-src 'none'" in page
 
@@ -76,8 +80,8 @@ def test_nothing_is_fetched() -> None:
 def test_everything_is_on_the_page() -> None:
     page = run_page(facts(), Comparison("Target accuracy", ["", "oracle"], [["DANN", "71.5 ± 0.3"]], "3 seeds"))
     for heading in ("Losses", "Weights", "Cosines of gradients", "Guide", "Candidates", "Moves", "Scores without"):
-        assert f"<h2>{heading}" in page
-    assert page.count("<svg") == 5
+        assert f"<h3>{heading}" in page
+    assert page.count("<svg") == 6
     assert "71.5 ± 0.3" in page
     assert 'class="warn">Adaptation' in page
     assert "-0.0000" not in page
@@ -106,6 +110,7 @@ def test_facts_are_counted() -> None:
     history = [line(1), line(2, move="descent"), line(3)]
     assert moves(history) == [("guided", 2, 2 / 3), ("descent", 1, 1 / 3)]
     assert set(cosine_curves(history)) == {f"source · {EVIL}", "source · guide", f"{EVIL} · guide"}
+    assert conflicts({"a · b": [(1, -0.5), (2, nan), (3, 0.25), (4, 0.25)]}) == [("a · b", 0.0, pytest.approx(1 / 3))]
     counted = class_counts([("a", "cat", 0.5), ("b", "dog", 1.0), ("c", "cat", 1.0)])
     assert counted == [("cat", 2, pytest.approx(2 / 3), 0.75), ("dog", 1, pytest.approx(1 / 3), 1.0)]
     scores = score_curves([{"step": 1, "im": -4.0, "dev": 2.0}, {"step": 2, "im": 6.0, "dev": 2.0}])

@@ -11,8 +11,9 @@ from paretoda.core.problem import Move
 from paretoda.schemes import ParetoDA
 
 
-def test_no_objective_rises_and_a_guide_that_is_obeyed_does_not_either():
-    scheme, moves = ParetoDA(), Counter()
+@pytest.mark.parametrize("scheme", [ParetoDA(), ParetoDA(lean=3.0), ParetoDA(normalise=True)], ids=str)
+def test_no_objective_rises_and_a_guide_that_is_obeyed_does_not_either(scheme):
+    moves = Counter()
     for family in FAMILIES:
         for m in range(1, 9):
             for seed in range(60):
@@ -52,3 +53,26 @@ def test_a_guide_against_every_direction_loses_its_veto():
     weights = ParetoDA()(problem_of(np.eye(2), -np.ones(2), np.ones(2)))
     assert weights.move is Move.DESCENT
     assert weights.alpha == pytest.approx([0.5, 0.5])
+
+
+def test_the_wanted_weights_lean_to_what_the_guide_agrees_with():
+    rows, guide = np.diag([2.0, 5.0]), np.array([3.0, 4.0])  # cosines .6 and .8
+    weights = ParetoDA(lean=2.0)(problem_of(rows, guide, np.ones(2)))
+    assert weights.alpha == pytest.approx(np.exp([1.2, 1.6]) / np.exp([1.2, 1.6]).sum())
+
+
+def test_normalised_gradients_are_wanted_equally_long():
+    weights = ParetoDA(normalise=True)(problem_of(np.diag([2.0, 8.0]), np.ones(2), np.ones(2)))
+    assert weights.alpha == pytest.approx([0.8, 0.2])
+    silent = ParetoDA(normalise=True)(problem_of(np.diag([2.0, 0.0]), np.ones(2), np.ones(2)))
+    assert np.isfinite(silent.alpha).all()
+
+
+def test_a_prior_is_the_wanted_ratio_of_the_weights():
+    weights = ParetoDA(prior=(1, 0.3))(problem_of(np.eye(2), np.ones(2), np.ones(2)))
+    assert weights.alpha == pytest.approx([1 / 1.3, 0.3 / 1.3])
+    with pytest.raises(ValueError, match="prior has 3 numbers for 2 objectives"):
+        ParetoDA(prior=(1, 1, 1))(problem_of(np.eye(2), np.ones(2), np.ones(2)))
+    for wrong in ({"lean": -1}, {"lean": float("nan")}, {"prior": (1, 0)}):
+        with pytest.raises(ValueError, match=r"lean must be|prior must be"):
+            ParetoDA(**wrong)

@@ -9,7 +9,8 @@ from typing import Annotated, Any, Literal
 import typer
 
 from paretoda import __version__
-from paretoda.cli.options import given_settings, with_settings
+from paretoda.cli.comparing import bench, report, study
+from paretoda.cli.options import Json, Quiet, given_settings, with_settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -19,8 +20,6 @@ app = typer.Typer(
     epilog="DATA is an image folder, a list file of `path label` lines, or an .npz with x and optionally y, classes.",
 )
 
-Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
 Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
@@ -40,7 +39,7 @@ def _program(
 
 
 @app.command()
-@with_settings
+@with_settings()
 def adapt(  # noqa: PLR0913  (options, not arguments)
     *,
     source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
@@ -116,7 +115,8 @@ def doctor(
 @app.command("list")
 def list_names(
     what: Annotated[
-        Literal["methods", "schemes", "target-losses", "guides", "validators", "backbones"], typer.Argument()
+        Literal["methods", "schemes", "target-losses", "guides", "validators", "backbones", "suites", "baselines"],
+        typer.Argument(),
     ],
     json: Json = False,
 ) -> None:
@@ -142,3 +142,7 @@ def demo(
 
     with Screen(quiet=quiet, as_json=json) as screen:
         run_demo(screen, out, seeds=seeds, steps=steps)
+
+
+for _command in (bench, study, report):
+    app.command()(_command)

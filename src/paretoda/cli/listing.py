@@ -91,6 +91,18 @@ def _backbones() -> tuple[dict[str, str], str]:
     return lines, _default("backbone")
 
 
+def _suites() -> tuple[dict[str, str], str]:
+    from paretoda.bench.suites import SUITES  # noqa: PLC0415
+
+    return {name: f"{suite.about} Tasks: {', '.join(suite.tasks)}." for name, suite in SUITES.items()}, ""
+
+
+def _baselines() -> tuple[dict[str, str], str]:
+    from paretoda.bench.baselines import BASELINES  # noqa: PLC0415
+
+    return _described(BASELINES), ""
+
+
 _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "methods": _methods,
     "schemes": _schemes,
@@ -98,6 +110,8 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "guides": _guides,
     "validators": _validators,
     "backbones": _backbones,
+    "suites": _suites,
+    "baselines": _baselines,
 }
 
 _NOTES = {

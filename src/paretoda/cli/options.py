@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+
+Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
 
 List = tuple[str, ...]
 """Written with commas: `--loss-weights 1,0.5,0.1`."""
@@ -54,6 +57,7 @@ SETTINGS = (
     Setting("guide", str, "agreement", "loss on held-out target data that guides (`paretoda list guides`)", True),
     Setting("loss_weights", List, (), "fixed weights for scheme 'linear': source, alignment, target"),
     Setting("head_losses", List, None, "objectives that reach the classifier's head"),
+    Setting("options", List, (), "of the parts themselves: alignment.hidden=256, target.width=64, guide.… or scheme.…"),
     Setting("voting", Literal["all", "last"], "all", "shared parameters whose gradients are compared"),
     Setting("every", int, 1, "refresh the weights every so many steps"),
     Setting("average", float, 0.0, "share of the past when inner products are averaged over steps"),
@@ -61,6 +65,7 @@ SETTINGS = (
     Setting("backbone_weights", str, None, "local file with the backbone's weights (.pth, .safetensors)", True),
     Setting("frozen", bool, False, "compute the backbone's features once and train only the rest", True),
     Setting("bottleneck", int, 256, "width of the features"),
+    Setting("dropout", float, None, "of the features, in training; 0.5 on feature data and 0 on images if not given"),
     Setting("steps", int, 500, "training steps", True),
     Setting("batch_size", int, 64, "samples of each domain in a step", True),
     Setting("lr", float, 0.01, "learning rate of new layers (a pretrained backbone's is a tenth)", True),
@@ -87,14 +92,22 @@ SETTINGS = (
 )
 
 
-def with_settings(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The command with an option for every setting instead of its `**settings`."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
-    every = [*own, *(setting.parameter() for setting in SETTINGS)]
-    command.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
-    return command
+def with_settings(leave_out: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator: the command gets an option for every setting instead of its `**settings`.
+
+    Args:
+        leave_out: settings that the command decides itself.
+    """
+
+    def decorated(command: Callable[..., Any]) -> Callable[..., Any]:
+        signature = inspect.signature(command, eval_str=True)
+        own = [p for p in signature.parameters.values() if p.kind is not inspect.Parameter.VAR_KEYWORD]
+        every = [*own, *(setting.parameter() for setting in SETTINGS if setting.name not in leave_out)]
+        command.__signature__ = signature.replace(parameters=every)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in every}
+        return command
+
+    return decorated
 
 
 def given_settings(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The descent direction nearest to the mean gradient: a projection onto a cone, by non-negative least squares."""
+"""The descent direction nearest to a wanted one: a projection onto a cone, by non-negative least squares."""
 
 from __future__ import annotations
 
@@ -13,21 +13,22 @@ _FLOOR = 1e-12
 """Smallest eigenvalue of the cosines that is told from zero: collinear gradients stay solvable."""
 
 
-def nearest_descent(gram: Matrix, dots: Vector | None = None) -> Vector:
-    """The alpha >= 0 whose direction Gα is nearest to the mean gradient, among those along which nothing rises.
+def nearest_descent(gram: Matrix, dots: Vector | None = None, wanted: Vector | None = None) -> Vector:
+    """The alpha >= 0 whose direction Gα is nearest to the wanted one, among those along which nothing rises.
 
-    min |Gα - G1/m|² subject to α >= 0, Aα >= 0 and, where a guide is given, b·α >= 0. In unit gradients, β = Dα and
+    min |Gα - Gw|² subject to α >= 0, Aα >= 0 and, where a guide is given, b·α >= 0. In unit gradients, β = Dα and
     x = Fβ, all constraints are half-spaces through 0, and by Moreau's decomposition the projection of x₀ onto that cone
     is what non-negative least squares leaves over: x = x₀ + Σ μ_c c, μ >= 0, of smallest length.
 
     Args:
         gram: A, shape (m, m).
         dots: b = <g_i, g_v>, shape (m,), or None.
+        wanted: w >= 0, shape (m,); None: equal weights, the mean gradient.
 
     Returns:
-        alpha, shape (m,), not on the simplex in general; a zero gradient keeps 1/m.
+        alpha, shape (m,), not on the simplex in general; a zero gradient keeps its wanted weight.
     """
-    alpha = equal(len(gram))
+    alpha = equal(len(gram)) if wanted is None else wanted.copy()
     present = np.flatnonzero(np.diagonal(gram) > 0)
     if not len(present):
         return alpha
@@ -42,9 +43,9 @@ def nearest_descent(gram: Matrix, dots: Vector | None = None) -> Vector:
         guide = dual @ (dots[present] / lengths)
         length = np.linalg.norm(guide)
         normals.append(guide[:, None] / length if length > 0 else guide[:, None])
-    start = unit @ parts.norms
+    start = unit @ (parts.norms * alpha[present])
     pushes, _ = nnls(np.hstack(normals), -start)
     found = start + np.hstack(normals) @ pushes
     beta = dual.T @ found
-    alpha[present] = np.maximum(beta / parts.norms, 0.0) / len(gram)
+    alpha[present] = np.maximum(beta / parts.norms, 0.0)
     return alpha

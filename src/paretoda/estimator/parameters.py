@@ -31,10 +31,12 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         *,
         loss_weights: tuple[float, ...] = (),
         head_losses: tuple[str, ...] | None = None,
+        options: tuple[str, ...] = (),
         voting: str = "all",
         every: int = 1,
         average: float = 0.0,
         bottleneck: int = 256,
+        dropout: float | None = None,
         steps: int = 500,
         batch_size: int = 64,
         lr: float = 0.01,
@@ -61,10 +63,12 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.guide = guide
         self.loss_weights = loss_weights
         self.head_losses = head_losses
+        self.options = options
         self.voting = voting
         self.every = every
         self.average = average
         self.bottleneck = bottleneck
+        self.dropout = dropout
         self.steps = steps
         self.batch_size = batch_size
         self.lr = lr

@@ -102,7 +102,7 @@ def _run(
     trained = train(settings, inputs.pair, step, directory=directory, resume=going_on, after=listeners.after)
     run = _finish(settings, inputs, trained, listeners, directory)
     if directory is not None:
-        write_results(directory, run, inputs.raw.target.samples)
+        write_results(directory, run, inputs)
     return run
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from paretoda.core.options import with_options
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.data import DomainPair, PairSettings
 from paretoda.domains import Objective
@@ -13,7 +14,7 @@ from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.backbones import BACKBONES, default_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
-from paretoda.schemes import SCHEMES, Averaged, Every, Linear
+from paretoda.schemes import SCHEMES, Averaged, Every
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
 
@@ -50,7 +51,10 @@ def pair_settings(settings: Settings) -> PairSettings:
 
 def make_scheme(settings: Settings) -> Scheme:
     """The scheme, averaged and held as the settings say."""
-    scheme: Scheme = Linear(settings.loss_weights) if settings.scheme == "linear" else SCHEMES[settings.scheme]()
+    options = settings.part_options["scheme"]
+    if settings.loss_weights:
+        options["weights"] = settings.loss_weights
+    scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
     if settings.average > 0:
         scheme = Averaged(scheme, settings.average)
     return Every(scheme, settings.every) if settings.every > 1 else scheme
@@ -70,6 +74,7 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
         pair.input_shape,
         len(pair.classes),
         bottleneck=settings.bottleneck,
+        dropout=settings.dropout if settings.dropout is not None else (0.5 if features else 0.0),
         weights=None if features else settings.backbone_weights,
     )
 
@@ -85,18 +90,28 @@ def _check_no_backbone(settings: Settings) -> None:
 def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, Objective]:
     """Source, alignment and target loss, as far as the settings want them."""
     seed_everything(settings.seed, "objectives")
+    options = settings.part_options
+    shape = {"features": width, "classes": classes}
     made = {
-        "source": CrossEntropy(features=width, classes=classes, smoothing=settings.label_smoothing),
-        "alignment": make_alignment(settings.method, features=width, classes=classes),
-        "target": make_target_loss(settings.target_loss, features=width, classes=classes),
+        "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
+        "alignment": make_alignment(settings.method, **shape, options=options["alignment"]),
+        **{
+            part: make_target_loss(name, **shape, options=options["target"] if part == "target" else None)
+            for part, name in settings.target_losses.items()
+        },
     }
     return {name: objective for name, objective in made.items() if objective is not None}
 
 
 def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
-    with own_chance(device):
-        return _make_step(settings, pair, device)
+    try:
+        with own_chance(device):
+            return _make_step(settings, pair, device)
+    except (ValueError, TypeError) as error:
+        if settings.options:  # a value that a part refuses
+            raise SettingsError(f"{', '.join(settings.options)}: {error}") from error
+        raise
 
 
 def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
@@ -106,7 +121,13 @@ def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> St
     scheme = make_scheme(settings)
     guide = None
     if reads_guide(scheme):
-        guide = make_guide(settings.guide, features=width, classes=classes, target_loss=objectives.get("target"))
+        guide = make_guide(
+            settings.guide,
+            features=width,
+            classes=classes,
+            target_loss=objectives.get("target"),
+            options=settings.part_options["guide"],
+        )
     for module in [model, *objectives.values(), *([guide] if guide is not None else [])]:
         module.to(device)
     groups: list[dict[str, Any]] = parameter_groups(model, settings.lr)

@@ -136,8 +136,27 @@ class RunDirectory:
             write_text(self.metrics, "".join(f"{line}\n" for line in lines))
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The lines of all steps."""
-        return [json.loads(line) for line in self.metrics.read_text(encoding="utf-8").splitlines()]
+        """The lines of all steps; half a line at the end, of a run under way or killed, is left out."""
+        text = self.metrics.read_text(encoding="utf-8")
+        try:
+            return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        except ValueError as error:
+            raise RunError(f"{self.metrics} is damaged ({error})") from error
+
+    def read_results(self) -> dict[str, Any]:
+        """What results.json holds; nothing where the run has not finished."""
+        return self._read_json(self.results) if self.model.exists() or self.results.exists() else {}
+
+    def read_environment(self) -> dict[str, str]:
+        """The versions that the run was made with."""
+        return {key: str(value) for key, value in self._read_json(self.path / "environment.json").items()}
+
+    def _read_json(self, path: Path) -> dict[str, Any]:
+        try:
+            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{path} cannot be read ({error}); the run is damaged") from error
+        return values
 
     def drop_candidates(self) -> None:
         """Remove the candidates once one is chosen."""

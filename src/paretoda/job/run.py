@@ -5,21 +5,27 @@ from __future__ import annotations
 import csv
 import io
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from paretoda.data import open_samples
+from paretoda.data.errors import DataError
 from paretoda.data.samples import Samples
-from paretoda.job.directory import RunDirectory, environment
+from paretoda.job.directory import RunDirectory
+from paretoda.job.inputs import Inputs, open_inputs
 from paretoda.job.predictor import Predictor
 from paretoda.job.settings import Settings
-from paretoda.report.facts import RunFacts
+from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.page import run_page
+from paretoda.report.pictures import take_pictures
 from paretoda.training.files import write_json, write_text
+
+_UNFINISHED = "This run has not finished: there are no predictions and no scores yet."
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,34 +98,63 @@ def predictions_table(predictor: Predictor, samples: Samples, probabilities: NDA
     return text.getvalue()
 
 
-def run_facts(run: Run, predictions: str, title: str | None = None) -> RunFacts:
-    """What the page of a run shows.
-
-    Args:
-        run: a finished one.
-        predictions: the table of the target's predictions, as in predictions.csv.
-        title: of the page; the name of the run by default.
-    """
-    rows = csv.DictReader(io.StringIO(predictions))
-    name = run.settings.method if run.directory is None else run.directory.resolve().name
+def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
+    """What the page of a run shows, from its files; it may still be under way. Without pictures."""
+    settings, given = directory.read_config()
+    results = directory.read_results()
     return RunFacts(
-        title=title or f"ParetoDA run {name}",
-        settings=run.settings.model_dump(),
-        environment=environment(),
-        history=run.history,
-        candidates=run.candidates,
-        chosen=run.chosen,
-        scores=run.scores,
-        sentences=run.sentences,
-        predictions=[(row["name"], row["prediction"], float(row["confidence"])) for row in rows],
+        title=title or f"ParetoDA run {directory.path.resolve().name}",
+        settings=settings.model_dump(),
+        environment=directory.read_environment(),
+        history=directory.read_metrics() if directory.metrics.exists() else [],
+        candidates=results.get("candidates", []),
+        chosen=results.get("chosen_step", 0),
+        scores=results.get("scores", {}),
+        sentences=results.get("sentences", [_UNFINISHED]),
+        predictions=read_predictions(directory.predictions.read_text(encoding="utf-8")) if results else [],
+        inputs=given,
     )
 
 
-def write_results(directory: RunDirectory, run: Run, target: Samples) -> None:
-    """Predictions, results and page first, the model last: where it is, all is there."""
-    predictions = predictions_table(run.model, target, run.model.probabilities(target))
-    write_text(directory.predictions, predictions)
+def read_predictions(table: str) -> list[tuple[str, str, float]]:
+    """(name, class, confidence) of every row of a predictions.csv."""
+    rows = csv.DictReader(io.StringIO(table))
+    return [(row["name"], row["prediction"], float(row["confidence"])) for row in rows]
+
+
+def reachable_inputs(directory: RunDirectory, device: torch.device) -> Inputs | None:
+    """The data of the run, opened again; None where they were in memory, or are not what and where they were."""
+    settings, given = directory.read_config()
+    if "source" not in given or not all(Path(path).is_absolute() for path in given.values()):
+        return None
+    try:
+        return open_inputs(settings, given["source"], given.get("target"), device, lambda _: None)
+    except (DataError, OSError):
+        return None
+
+
+def pictures_of(model: Predictor, inputs: Inputs | None, facts: RunFacts) -> Pictures:
+    """What the model makes of the data; nothing where the data are no longer those of the run."""
+    if inputs is None or inputs.alone or inputs.raw.classes != model.classes:
+        return NO_PICTURES
+    target, device = inputs.raw.target.samples, next(model.model.parameters()).device
+    if target.names(range(len(target))) != [name for name, _, _ in facts.predictions]:
+        return NO_PICTURES
+    return take_pictures(model.model, inputs.pair, target, facts.predictions, device)
+
+
+def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
+    """Predictions, results and page first, the model last: where it is, all is there.
+
+    Args:
+        directory: of the run.
+        run: a finished one.
+        inputs: the data of the run.
+    """
+    target = inputs.raw.target.samples
+    write_text(directory.predictions, predictions_table(run.model, target, run.model.probabilities(target)))
     write_json(directory.results, run.summary())
-    write_text(directory.report, run_page(run_facts(run, predictions)))
+    facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
+    write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))
     run.model.save(directory.model, directory.description)
     directory.drop_candidates()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,6 +23,12 @@ else:
     import tomli as tomllib
 
 
+PARTS = ("alignment", "target", "guide", "scheme")
+"""What has options of its own."""
+
+_OPTION = re.compile(rf"({'|'.join(PARTS)})\.(\w+)=(.+)")
+
+
 class SettingsError(ValueError):
     """A setting is unknown or has no sense; the message says which and what to write instead."""
 
@@ -39,6 +46,9 @@ class Settings(BaseModel):
         (), description="fixed weights for scheme 'linear': source, alignment, target"
     )
     head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
+    options: tuple[str, ...] = Field(
+        (), description="of the parts themselves: alignment.hidden=256, target.width=64, guide.… or scheme.…"
+    )
     voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
     every: int = Field(1, ge=1, description="refresh the weights every so many steps")
     average: float = Field(0.0, ge=0, lt=1, description="share of the past when inner products are averaged over steps")
@@ -48,6 +58,9 @@ class Settings(BaseModel):
     )
     frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
     bottleneck: int = Field(256, ge=2, description="width of the features")
+    dropout: float | None = Field(
+        None, ge=0, lt=1, description="of the features, in training; 0.5 on feature data and 0 on images if not given"
+    )
     steps: int = Field(500, ge=1, description="training steps")
     batch_size: int = Field(64, ge=2, description="samples of each domain in a step")
     lr: float = Field(0.01, gt=0, description="learning rate of new layers (a pretrained backbone's is a tenth)")
@@ -76,12 +89,22 @@ class Settings(BaseModel):
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
     checkpoint_every: int = Field(50, ge=1, description="steps between checkpoints")
 
-    @field_validator("method", "target_loss", "scheme", "guide", "backbone", "select")
+    @field_validator("target_loss")
+    @classmethod
+    def _known_losses(cls, value: str) -> str:
+        names = value.split("+")
+        for name in names:
+            if name not in TARGET_LOSSES:
+                raise ValueError(unknown("target loss", name, TARGET_LOSSES))
+        if len(set(names)) < len(names) or ("none" in names and len(names) > 1):
+            raise ValueError(f"the target loss {value!r} makes no sense: name each loss once, 'none' stands alone")
+        return value
+
+    @field_validator("method", "scheme", "guide", "backbone", "select")
     @classmethod
     def _known(cls, value: str, info: Any) -> str:
         tables: dict[str, tuple[str, list[str]]] = {
             "method": ("method", list(ALIGNMENTS)),
-            "target_loss": ("target loss", list(TARGET_LOSSES)),
             "scheme": ("scheme", list(SCHEMES)),
             "guide": ("guide", list(GUIDES)),
             "backbone": ("backbone", ["auto", *BACKBONE_NAMES]),
@@ -100,16 +123,39 @@ class Settings(BaseModel):
             raise ValueError(
                 f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
             )
+        for option in self.options:
+            if _OPTION.fullmatch(option) is None:
+                raise ValueError(
+                    f"options are written as part.name=value, the part one of {', '.join(PARTS)}: {option!r}"
+                )
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
         return self
 
     @property
+    def part_options(self) -> dict[str, dict[str, Any]]:
+        """The options of each part by name; values are read as JSON where they are JSON, and are texts elsewhere."""
+        found: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+        for option in self.options:
+            part, name, value = _OPTION.fullmatch(option).groups()  # type: ignore[union-attr]  # checked
+            try:
+                found[part][name] = json.loads(value)
+            except json.JSONDecodeError:
+                found[part][name] = value
+        return found
+
+    @property
     def losses(self) -> tuple[str, ...]:
         """Names of the objectives."""
         alignment = () if self.method == "source-only" else ("alignment",)
-        return ("source", *alignment, *(() if self.target_loss == "none" else ("target",)))
+        return ("source", *alignment, *self.target_losses)
+
+    @property
+    def target_losses(self) -> dict[str, str]:
+        """Names of the objectives on the target -> their losses: the first is "target", others have their own names."""
+        first, *others = self.target_loss.split("+")
+        return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
     @property
     def candidate_every(self) -> int:
@@ -118,7 +164,7 @@ class Settings(BaseModel):
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Checked settings; a `method` such as "dann+tcm" is split into alignment and target loss."""
+    """Checked settings; a `method` such as "dann+tcm" is split into alignment and target losses."""
     values = dict(values)
     for key in values:
         if key not in Settings.model_fields:
@@ -126,8 +172,6 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     method = values.get("method")
     if isinstance(method, str) and "+" in method:
         alignment, _, loss = method.partition("+")
-        if loss not in TARGET_LOSSES:
-            raise SettingsError(unknown("target loss", loss, TARGET_LOSSES))
         if values.get("target_loss", loss) != loss:
             raise SettingsError(
                 f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"

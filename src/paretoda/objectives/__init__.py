@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from paretoda.core.names import hint, unknown
+from paretoda.core.names import unknown
+from paretoda.core.options import Options, with_options
 from paretoda.domains import Objective
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.dann import Dann
@@ -17,6 +17,7 @@ from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
 from paretoda.objectives.source.cross_entropy import CrossEntropy
+from paretoda.objectives.target.agreement import Agreement
 from paretoda.objectives.target.entropy import Entropy
 from paretoda.objectives.target.information import Information
 from paretoda.objectives.target.tcm import Tcm
@@ -41,6 +42,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "tcm": Tcm,
     "im": Information,
     "entropy": Entropy,
+    "agreement": Agreement,
 }
 """Name -> what is lowered on the unlabelled target; None for nothing."""
 
@@ -52,9 +54,6 @@ GUIDES: dict[str, Factory] = {
     "agreement": AgreementGuide,
 }
 """Name -> what is measured on held-out target samples."""
-
-Options = Mapping[str, object]
-"""An objective's own settings by name, as they stand in a configuration file."""
 
 
 def make_alignment(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
@@ -89,13 +88,11 @@ def _find(kind: str, name: str, table: Mapping[str, Factory | None]) -> Factory 
 def _build(
     name: str, factory: Factory | None, given: Mapping[str, object], options: Options | None
 ) -> Objective | None:
-    known = (
-        [] if factory is None else [option for option in inspect.signature(factory).parameters if option not in given]
-    )
-    for option in options or {}:
-        if option not in known:
-            raise ValueError(f"{name!r} has no option {option!r}; {hint(option, known)}")
-    return None if factory is None else factory(**given, **(options or {}))
+    return with_options(name, _nothing if factory is None else factory, given if factory else {}, options)
+
+
+def _nothing() -> None:
+    """What "source-only" and "none" are made of."""
 
 
 __all__ = [
@@ -103,6 +100,7 @@ __all__ = [
     "GUIDES",
     "SOURCE_LOSSES",
     "TARGET_LOSSES",
+    "Agreement",
     "AgreementGuide",
     "Cdan",
     "CrossEntropy",

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
-from math import ceil, floor, isfinite, log10
+from itertools import pairwise
+from math import ceil, isfinite
+from statistics import median
 from typing import TypeAlias
 
 from markupsafe import Markup, escape
 
+from paretoda.report.axes import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, axes, edges, limits, ticks
+
+__all__ = ["COLOURS", "Points", "chart", "legend", "smoothed", "thinned", "ticks"]
+
 Points: TypeAlias = Sequence[tuple[float, float]]
 
-_WIDTH, _HEIGHT = 640, 240
-_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 8, 10, 26
 _MOST = 240
-COLOURS = 8
+_COLUMNS = 60  # places of the picture that tell their values under the pointer
+_NOISY = 30  # from so many points on, a running median is drawn over them
+COLOURS = 12
 """The style sheet has so many colours; further curves begin again."""
 
 
@@ -30,25 +37,27 @@ def chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None
     finite = [(x, y) for points in thin.values() for x, y in points if isfinite(y)]
     if not finite:
         return Markup("<p>Nothing was recorded.</p>")
-    xs, ys = ticks([x for x, _ in finite], whole=True), ticks([y for _, y in finite])
-    frame = _Frame(min(x for x, _ in finite), max(x for x, _ in finite), ys[0], ys[-1])
-    parts = [_axes(frame, xs, ys)]
+    low, high = limits([y for _, y in finite])
+    xs, (bottom, top, ys) = ticks([x for x, _ in finite], whole=True), edges(low, high)
+    frame = Frame(min(x for x, _ in finite), max(x for x, _ in finite), bottom, top)
+    parts = [axes(frame, xs, ys)]
     if mark is not None:
         parts.append(
             Markup('<line class="mark" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(
-                frame.x(mark), _TOP, _HEIGHT - _BOTTOM
+                frame.x(mark), TOP, HEIGHT - BOTTOM
             )
         )
-    parts += [_line(frame, points, place, dots) for place, points in enumerate(thin.values())]
+    parts += [_curve(frame, points, place, dots) for place, points in enumerate(thin.values())]
+    parts.append(_readings(frame, thin))
     picture = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
-        _WIDTH, _HEIGHT, label, Markup("").join(parts)
+        WIDTH, HEIGHT, label, Markup("").join(parts)
     )
-    return picture + legend(list(thin))
+    return picture + legend(list(thin)) + _beyond(frame, [y for _, y in finite])
 
 
 def legend(names: Sequence[str]) -> Markup:
-    """The names beside their colours."""
-    item = Markup('<li><i class="k{}"></i>{}</li>')
+    """The names beside their colours; a click on a colour hides what has it, without any script."""
+    item = Markup('<li><label><input type="checkbox" checked class="k{}" autocomplete="off">{}</label></li>')
     return Markup('<ul class="legend">{}</ul>').format(
         Markup("").join(item.format(place % COLOURS, name) for place, name in enumerate(names))
     )
@@ -63,67 +72,75 @@ def thinned(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
     return [(_mean([x for x, _ in part]), _mean([y for _, y in part])) for part in stretches]
 
 
-def ticks(values: Sequence[float], *, whole: bool = False, count: int = 5) -> list[float]:
-    """Round numbers that span the values, about `count` of them."""
-    low, high = min(values), max(values)
-    if high - low <= 1e-12 * max(abs(low), abs(high)):
-        pad = abs(high) * 0.5 or 1.0
-        low, high = low - pad, high + pad
-    rough = (high - low) / count
-    power = 10.0 ** floor(log10(rough))
-    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= rough * 0.999)
-    step = max(1.0, step) if whole else step
-    return [place * step for place in range(floor(low / step), ceil(high / step) + 1)]
+def smoothed(points: Points) -> list[tuple[float, float]]:
+    """The running median over about a twelfth of the points; a point that is not finite keeps its gap."""
+    half = max(1, len(points) // 24)
+    values = [y for _, y in points]
+    middle = []
+    for place, (x, y) in enumerate(points):
+        near = [value for value in values[max(0, place - half) : place + half + 1] if isfinite(value)]
+        middle.append((x, median(near) if isfinite(y) else y))
+    return middle
 
 
 def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-class _Frame:
-    """Where a value stands in the picture."""
-
-    def __init__(self, left: float, right: float, low: float, high: float) -> None:
-        self.left, self.right, self.low, self.high = left, right, low, high
-
-    def x(self, value: float) -> float:
-        """Pixels from the left."""
-        share = (value - self.left) / ((self.right - self.left) or 1)
-        return round(_LEFT + share * (_WIDTH - _LEFT - _RIGHT), 1)
-
-    def y(self, value: float) -> float:
-        """Pixels from the top."""
-        share = (value - self.low) / ((self.high - self.low) or 1)
-        return round(_HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM), 1)
+def _curve(frame: Frame, points: Points, place: int, dots: bool) -> Markup:
+    """One curve; many points are drawn faintly, with their running median above."""
+    if dots or len(points) < _NOISY:
+        return _line(frame, points, f"c{place % COLOURS}", dots)
+    faint = _line(frame, points, f"c{place % COLOURS} raw", False)
+    return faint + _line(frame, smoothed(points), f"c{place % COLOURS}", False)
 
 
-def _axes(frame: _Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
-    across = Markup('<line class="grid" x1="{}" x2="{}" y1="{}" y2="{}"/>')
-    text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
-    parts = []
-    for value in ys:
-        y = frame.y(value)
-        parts += [across.format(_LEFT, _WIDTH - _RIGHT, y, y), text.format(_LEFT - 6, y + 4, "end", f"{value:.4g}")]
-    for value in xs:
-        if frame.left <= value <= frame.right:
-            anchor = "end" if frame.x(value) > _WIDTH - 30 else "middle"
-            parts.append(text.format(frame.x(value), _HEIGHT - 8, anchor, f"{value:.6g}"))
-    return Markup("").join(parts)
-
-
-def _line(frame: _Frame, points: Points, place: int, dots: bool) -> Markup:
-    """One curve; a gap where a value is not finite."""
+def _line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
+    """A line with a gap where a value is not finite."""
     runs: list[list[str]] = [[]]
     circles = []
     for x, y in points:
         if isfinite(y):
             runs[-1].append(f"{frame.x(x)},{frame.y(y)}")
-            circles.append(
-                Markup('<circle class="c{}" cx="{}" cy="{}" r="3"/>').format(place % COLOURS, frame.x(x), frame.y(y))
-            )
+            circles.append(Markup('<circle class="{}" cx="{}" cy="{}" r="3"/>').format(kind, frame.x(x), frame.y(y)))
         elif runs[-1]:
             runs.append([])
-    line = Markup('<polyline class="c{}" points="{}"/>')
-    drawn = Markup("").join(line.format(place % COLOURS, escape(" ".join(run))) for run in runs if run)
+    line = Markup('<polyline class="{}" points="{}"/>')
+    drawn = Markup("").join(line.format(kind, escape(" ".join(run))) for run in runs if run)
     alone = any(len(run) == 1 for run in runs)
     return drawn + Markup("").join(circles if dots or alone else [])
+
+
+def _readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
+    """Invisible columns that tell the values below the pointer."""
+    steps = sorted({x for points in curves.values() for x, _ in points})
+    steps = steps[:: ceil(len(steps) / _COLUMNS)]
+    middles = [(first + second) / 2 for first, second in pairwise(steps)]
+    sides = [float(LEFT), *map(frame.x, middles), float(WIDTH - RIGHT)]
+    column = Markup(
+        '<g class="at"><title>{}</title><rect x="{}" y="{}" width="{}" height="{}"/><path d="M{} {}V{}"/></g>'
+    )
+    parts = []
+    for step, left, right in zip(steps, sides, sides[1:], strict=False):
+        told = "\n".join([f"step {step:.6g}", *_told(curves, step)])
+        size = (left, TOP, round(right - left, 1), HEIGHT - TOP - BOTTOM)
+        parts.append(column.format(told, *size, frame.x(step), TOP, HEIGHT - BOTTOM))
+    return Markup("").join(parts)
+
+
+def _told(curves: Mapping[str, Points], step: float) -> list[str]:
+    told = []
+    for name, points in curves.items():
+        place = bisect_left([x for x, _ in points], step)
+        if points:
+            told.append(f"{name}: {points[min(place, len(points) - 1)][1]:.4g}")
+    return told
+
+
+def _beyond(frame: Frame, values: Sequence[float]) -> Markup:
+    out = [value for value in values if not frame.low <= value <= frame.high]
+    if not out:
+        return Markup("")
+    far = max(out, key=abs)
+    text = f"{len(out)} of {len(values)} values lie beyond the frame and stand at its edge; the farthest is {far:.3g}."
+    return Markup('<p class="soft note">{}</p>').format(text)

@@ -9,7 +9,46 @@ from itertools import combinations
 from math import isfinite
 from typing import Any
 
+from paretoda.report.confusion import Confusion
 from paretoda.report.curves import Points
+from paretoda.report.scatter import FeatureMap
+
+
+@dataclass(frozen=True)
+class Card:
+    """A sample with its image.
+
+    Args:
+        image: a data URI.
+        name: of the sample.
+        prediction: its class.
+        confidence: of the prediction.
+        oracle_label: where target labels were given.
+    """
+
+    image: str
+    name: str
+    prediction: str
+    confidence: float
+    oracle_label: str | None = None
+
+
+@dataclass(frozen=True)
+class Pictures:
+    """What only the model and the data can show.
+
+    Args:
+        plane: features of both domains.
+        cards: samples of the target with their images.
+        confusions: labels against predictions, of the held-out source and, where labels were given, of the target.
+    """
+
+    plane: FeatureMap | None = None
+    cards: Sequence[Card] = ()
+    confusions: Sequence[Confusion] = ()
+
+
+NO_PICTURES = Pictures()
 
 
 @dataclass(frozen=True)
@@ -26,6 +65,8 @@ class RunFacts:
         scores: of the chosen model, without labels.
         sentences: what the user should know.
         predictions: (name, class, confidence) of the target's samples.
+        inputs: domain -> where its data are.
+        pictures: what the model and the data show.
     """
 
     title: str
@@ -37,6 +78,8 @@ class RunFacts:
     scores: Mapping[str, float] = field(default_factory=dict)
     sentences: Sequence[str] = ()
     predictions: Sequence[tuple[str, str, float]] = ()
+    inputs: Mapping[str, str] = field(default_factory=dict)
+    pictures: Pictures = NO_PICTURES
 
 
 def named_curves(history: Sequence[Mapping[str, Any]], key: str) -> dict[str, Points]:
@@ -64,6 +107,16 @@ def cosine_curves(history: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
             for name, value in zip(names, line["guide_cosines"], strict=True):
                 curves.setdefault(f"{name} · guide", []).append((line["step"], _number(value)))
     return dict(curves)
+
+
+def conflicts(curves: Mapping[str, Points]) -> list[tuple[str, float, float]]:
+    """Each pair of gradients: its name, mean cosine, and the share of steps at which they pull against each other."""
+    found = []
+    for name, points in curves.items():
+        values = [value for _, value in points if isfinite(value)]
+        if values:
+            found.append((name, sum(values) / len(values), sum(value < 0 for value in values) / len(values)))
+    return found
 
 
 def score_curves(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Points]:

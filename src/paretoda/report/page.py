@@ -4,24 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from paretoda.report.curves import chart
+from paretoda.report.confusion import matrix
+from paretoda.report.curves import chart, legend
 from paretoda.report.facts import (
     RunFacts,
     class_counts,
+    conflicts,
     cosine_curves,
     guide_curve,
     moves,
     named_curves,
     score_curves,
 )
+from paretoda.report.layout import render
+from paretoda.report.scatter import panels
+from paretoda.report.strip import strip
 
-SHOWN_PREDICTIONS = 25
+SHOWN_PREDICTIONS = 12
 """So many of the least certain predictions are on the page; predictions.csv has all."""
 
 
@@ -49,45 +52,57 @@ def run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
         run: plain values, see `RunFacts`.
         comparison: of several runs.
     """
-    unsure = sorted(run.predictions, key=lambda row: row[2])[:SHOWN_PREDICTIONS]
-    return (
-        _environment()
-        .get_template("run.html")
-        .render(
-            run=run,
-            comparison=comparison,
-            charts=_charts(run),
-            moves=moves(run.history),
-            classes=class_counts(run.predictions),
-            unsure=unsure,
-            steps=len(run.history),
-        )
+    plane = run.pictures.plane
+    return render(
+        "run.html",
+        title=run.title,
+        run=run,
+        comparison=comparison,
+        tiles=_tiles(run),
+        charts=_charts(run),
+        conflicts=conflicts(cosine_curves(run.history)),
+        moves=moves(run.history),
+        strip=_strip(run),
+        classes=class_counts(run.predictions),
+        unsure=sorted(run.predictions, key=lambda row: row[2])[:SHOWN_PREDICTIONS],
+        panels=panels(plane) if plane is not None else [],
+        confusions=[(confusion, matrix(confusion)) for confusion in run.pictures.confusions],
+        steps=len(run.history),
     )
 
 
-def _charts(run: RunFacts) -> list[Mapping[str, Any]]:
-    """Heading, one sentence and picture of everything that was recorded."""
-    wanted = [
-        ("Losses", "What each objective measured, step by step.", named_curves(run.history, "losses")),
-        ("Weights", "What each loss was multiplied by; equal weights are 1.", named_curves(run.history, "weights")),
-        ("Cosines of gradients", "Below 0 two objectives pull against each other.", cosine_curves(run.history)),
-        ("Guide", "The loss on held-out target samples, which steers the weights.", guide_curve(run.history)),
-        ("Candidates", "Label-free scores, each moved to 0..1; the line is the choice.", score_curves(run.candidates)),
+def _tiles(run: RunFacts) -> list[tuple[str, str]]:
+    """The few numbers that come first, with what they are."""
+    tiles = [
+        (f"{100 * confusion.accuracy:.1f} %", f"accuracy, {confusion.heading}")
+        for confusion in sorted(run.pictures.confusions, key=lambda one: not one.oracle)
     ]
-    return [
-        {"heading": heading, "about": about, "picture": _picture(heading, curves, run)}
-        for heading, about, curves in wanted
-        if curves
-    ]
+    if run.predictions:
+        mean = sum(confidence for _, _, confidence in run.predictions) / len(run.predictions)
+        tiles.append((f"{len(run.predictions):,}", "target samples predicted"))
+        tiles.append((f"{100 * mean:.1f} %", "mean confidence on the target"))
+    if run.chosen:
+        tiles.append((f"{run.chosen}", f"step of the chosen model, of {len(run.history)}"))
+    return tiles
 
 
-def _picture(heading: str, curves: Mapping[str, Any], run: RunFacts) -> Markup:
-    candidates = heading == "Candidates"
-    return chart(curves, label=f"{heading} over steps", mark=run.chosen if candidates else None, dots=candidates)
+def _strip(run: RunFacts) -> Markup:
+    """The moves over time, with their colours' names."""
+    if not run.history:
+        return Markup("")
+    order = [name for name, _, _ in moves(run.history)]
+    return strip([str(line["move"]) for line in run.history], order) + legend(order)
 
 
-def _environment() -> Environment:
-    folder = files("paretoda.report") / "templates"
-    names = ("run.html", "style.css")
-    loader = DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in names})
-    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+def _charts(run: RunFacts) -> dict[str, Markup]:
+    """The picture of everything that was recorded; an empty text for what was not."""
+    wanted: dict[str, Mapping[str, Any]] = {
+        "losses": named_curves(run.history, "losses"),
+        "weights": named_curves(run.history, "weights"),
+        "cosines": cosine_curves(run.history),
+        "guide": guide_curve(run.history),
+    }
+    nothing, scores = Markup(""), score_curves(run.candidates)
+    drawn = {key: chart(curves, label=f"{key} over steps") if curves else nothing for key, curves in wanted.items()}
+    chosen = chart(scores, label="Label-free scores over steps", mark=run.chosen or None, dots=True)
+    return {**drawn, "candidates": chosen if scores else nothing}

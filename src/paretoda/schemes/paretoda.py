@@ -1,43 +1,74 @@
-"""ParetoDA, our default: the step nearest to the plain sum along which neither an objective nor the guide rises."""
+"""ParetoDA, our default: the step nearest to a wanted one along which neither an objective nor the guide rises."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import ClassVar
 
+import numpy as np
+
 from paretoda.core.certificates import guide_slope, is_common_descent
 from paretoda.core.linear_program import TOLERANCE
 from paretoda.core.min_norm import min_norm
 from paretoda.core.nearest import nearest_descent
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.core.simplex import equal
 
 
 @dataclass(frozen=True)
 class ParetoDA:
-    """min |Gα - G1/m|² subject to α >= 0, Aα >= 0, b·α >= 0.
+    """min |Gα - Gw|² subject to α >= 0, Aα >= 0, b·α >= 0.
 
-    Where gradients agree this is the plain sum; a conflict bends it as little as possible. Where the guide forbids
+    Where gradients agree this is the wanted step; a conflict bends it as little as possible. Where the guide forbids
     every such direction (only d = 0 is left) its constraint is dropped. No objective rises in either case, to first
     order.
+
+    Args:
+        lean: how far the wanted weights lean to objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i, g_v)).
+        normalise: whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
+        prior: what the wanted weights are multiplied by, one number for each objective; empty: 1 for all.
     """
 
+    lean: float = 0.0
+    normalise: bool = False
+    prior: tuple[float, ...] = ()
     guided: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not np.isfinite(self.lean) or self.lean < 0:
+            raise ValueError(f"lean must be a number from 0 on, got {self.lean}")
+        if any(not np.isfinite(part) or part <= 0 for part in self.prior):
+            raise ValueError(f"prior must be positive numbers, got {self.prior}")
 
     def __call__(self, problem: Problem, /) -> Weights:
         """The weights of the nearest direction."""
         guide = problem.need_guide("paretoda")
-        alpha = nearest_descent(problem.gram, guide.dots)
+        wanted = self.wanted(problem)
+        alpha = nearest_descent(problem.gram, guide.dots, wanted)
         allowed = is_common_descent(problem, alpha) and guide_slope(problem, alpha) >= -TOLERANCE
-        if allowed and not _vanishes(problem, alpha):
+        if allowed and not _vanishes(problem, alpha, wanted):
             return Weights(alpha, Move.GUIDED)
-        alpha = nearest_descent(problem.gram)
+        alpha = nearest_descent(problem.gram, wanted=wanted)
         if is_common_descent(problem, alpha):
             return Weights(alpha, Move.DESCENT)
         return Weights(min_norm(problem.gram), Move.SAFETY_NET)
 
+    def wanted(self, problem: Problem) -> Vector:
+        """The weights w of the step that would be taken if nothing rose along it; they sum to 1."""
+        guide = problem.need_guide("paretoda")
+        if self.prior and len(self.prior) != problem.size:
+            raise ValueError(f"prior has {len(self.prior)} numbers for {problem.size} objectives")
+        lengths = np.sqrt(np.diagonal(problem.gram))
+        weights = np.array(self.prior or (1.0,) * problem.size)
+        if self.lean > 0:
+            product = lengths * np.sqrt(guide.square)
+            cosines = np.divide(guide.dots, product, out=np.zeros(problem.size), where=product > 0)
+            weights = weights * np.exp(self.lean * np.clip(cosines, -1, 1))
+        if self.normalise and lengths.max() > 0:
+            weights = weights / np.maximum(lengths, 1e-6 * lengths.max())
+        wanted: Vector = weights / weights.sum()
+        return wanted
 
-def _vanishes(problem: Problem, alpha: Vector) -> bool:
-    """Whether the direction is zero beside the mean gradient, to 1e-9 of its length."""
-    mean = equal(problem.size)
-    return bool(alpha @ problem.gram @ alpha <= 1e-18 * (mean @ problem.gram @ mean))
+
+def _vanishes(problem: Problem, alpha: Vector, wanted: Vector) -> bool:
+    """Whether the direction is zero beside the wanted one, to 1e-9 of its length."""
+    return bool(alpha @ problem.gram @ alpha <= 1e-18 * (wanted @ problem.gram @ wanted))

@@ -70,7 +70,7 @@ class Cdan(Objective):
     Args:
         features: width d of the features.
         classes: number of classes K.
-        hidden: width of the discriminator.
+        hidden: width of the discriminator; 1024 in the paper.
         warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
         entropy: weigh certain predictions up to twice as much (CDAN+E).
         balance: over what the weights have mean 1; "per-domain" is the authors' code.
@@ -85,7 +85,7 @@ class Cdan(Objective):
         features: int,
         classes: int,
         *,
-        hidden: int = 1024,
+        hidden: int = 256,
         warm_up: bool = True,
         entropy: bool = False,
         balance: Literal["joint", "per-domain"] = "joint",

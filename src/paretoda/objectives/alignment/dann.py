@@ -31,11 +31,11 @@ class Dann(Objective):
     Args:
         features: width d of the features.
         classes: number of classes; not used.
-        hidden: width of the discriminator; 500 is usual for digits.
+        hidden: width of the discriminator; the paper has 1024, and on features 256 does as well at half the cost.
         warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
     """
 
-    def __init__(self, features: int, classes: int, *, hidden: int = 1024, warm_up: bool = True) -> None:
+    def __init__(self, features: int, classes: int, *, hidden: int = 256, warm_up: bool = True) -> None:
         super().__init__()
         self.features, self.classes, self.warm_up = features, classes, warm_up
         self.strength = 1.0

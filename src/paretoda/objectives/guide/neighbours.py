@@ -30,6 +30,26 @@ def neighbour_prediction(features: Tensor, bank: Tensor, predictions: Tensor, k:
     return predictions[torch.cat(nearest)].mean(1)
 
 
+def other_neighbours_prediction(features: Tensor, predictions: Tensor, k: int) -> Tensor:
+    """The mean prediction of each sample's k nearest others, by cosine.
+
+    Args:
+        features: shape (n, d), n > 1.
+        predictions: shape (n, K).
+        k: number of neighbours; all others where there are fewer.
+
+    Returns:
+        Shape (n, K).
+    """
+    bank = functional.normalize(features, dim=1)
+    nearest = []
+    for rows in torch.split(torch.arange(len(bank), device=bank.device), _AT_ONCE):
+        similarity = bank[rows] @ bank.T
+        similarity[torch.arange(len(rows)), rows] = -torch.inf
+        nearest.append(similarity.topk(min(k, len(bank) - 1), dim=1).indices)
+    return predictions[torch.cat(nearest)].mean(1)
+
+
 class NeighbourGuide(Objective):
     """Cross-entropy of held-out predictions to the class that their neighbours in the target's training part predict.
 

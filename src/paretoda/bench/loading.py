@@ -1,0 +1,129 @@
+"""A task's data: the source with labels, the target without, and the target's labels for the table alone."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretoda.bench.tasks import Part, Task
+from paretoda.data import Samples, open_samples
+from paretoda.data.digits import handwriting, handwriting_labels, printed
+from paretoda.data.errors import DataError
+from paretoda.data.files import FileSamples
+from paretoda.training.files import whole_folder
+
+EMBEDDED = ("printed", "handwritten")
+_FILES = ("backbone_weights",)
+
+
+@dataclass(frozen=True, eq=False)
+class Loaded:
+    """The data of a task.
+
+    Args:
+        source: what `paretoda.adapt` reads, with labels.
+        target: what it reads, without labels.
+        samples: the target's, without labels, in the order that `adapt` sees them in.
+        classes: names of the source's classes.
+        oracle_labels: of `samples`, as places in `classes`; for the table alone.
+        settings: that the task asks for, file names complete.
+    """
+
+    source: Any
+    target: Any
+    samples: Samples
+    classes: tuple[str, ...]
+    oracle_labels: NDArray[np.int64]
+    settings: dict[str, Any]
+
+
+def needs_files(task: Task) -> bool:
+    """Whether a task reads anything that is not embedded."""
+    return not {task.source.path, task.target.path} <= set(EMBEDDED)
+
+
+def load(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -> Loaded:
+    """Read a task's data.
+
+    Args:
+        task: which.
+        data: folder of the suites' files; None where everything is embedded.
+        work: folder for archives that must be unpacked.
+        skip_bad: leave unreadable images out.
+    """
+    settings = {name: _found([value], data, work) if name in _FILES else value for name, value in task.settings.items()}
+    source, target = (_find(part, data, work) for part in (task.source, task.target))
+    labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
+    assert labels is not None
+    known = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
+    plain = target[0] if isinstance(target, tuple) else target
+    samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
+    return Loaded(source, plain, samples, labels.classes, _oracle_labels(samples, known), settings)
+
+
+def _oracle_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
+    """The labels of `known` in the order of `samples`: without labels, a folder's images have another order."""
+    assert known.labels is not None
+    if not isinstance(samples, FileSamples) or not isinstance(known, FileSamples):
+        return known.labels.values
+    labels = dict(zip(known.paths, known.labels.values.tolist(), strict=True))
+    if stray := [path for path in samples.paths if path not in labels]:
+        raise DataError(f"{stray[0]} is in no class's folder, so it cannot be counted; move it away")
+    return np.array([labels[path] for path in samples.paths], dtype=np.int64)
+
+
+def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...]:
+    """The samples, labels and classes of an .npz or of an embedded domain; the path of anything else."""
+    if part.path in EMBEDDED:
+        x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
+        return x, y, [str(digit) for digit in range(10)]
+    path = Path(_found([part.path, *part.others], data, work))
+    if path.suffix != ".npz":
+        return path
+    arrays = _read(path)
+    places = np.random.default_rng(0).permutation(part.of or len(arrays["x"]))[: part.take]
+    return arrays["x"][places], arrays["y"][places], arrays["classes"].tolist()
+
+
+def _read(path: Path) -> Mapping[str, NDArray[Any]]:
+    names = ("x", "y", "classes")
+    with np.load(path, allow_pickle=False) as file:
+        if missing := [name for name in names if name not in file]:
+            raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
+        return {name: file[name] for name in names}
+
+
+def _found(names: Sequence[str], data: Path | None, work: Path) -> str:
+    """The complete path of the first that is below the data's folder, or in an archive there, which is unpacked."""
+    if data is None:
+        raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
+    for name in names:
+        if (data / name).exists():
+            return str(data / name)
+    for name in names:
+        inside = _unpacked(name, data, work)
+        if inside is not None:
+            return str(inside)
+    places = " or ".join(str(data / name) for name in names)
+    raise DataError(f"{places} is missing; name the folder of the suite's files with --data")
+
+
+def _unpacked(name: str, data: Path, work: Path) -> Path | None:
+    """`a/b/c` from `a/b.zip` or `a.zip`, unpacked once, whoever comes first."""
+    for parent in Path(name).parents:
+        archive = data / f"{parent}.zip"
+        if parent.name and archive.is_file():
+            folder = work / parent
+            if not folder.exists():
+                with zipfile.ZipFile(archive) as file, whole_folder(folder) as fresh:
+                    file.extractall(fresh)
+            inside = folder / Path(name).relative_to(parent)
+            if inside.exists():
+                return inside
+    return None

@@ -1,0 +1,24 @@
+"""Of several variants of a run, such as learning rates, the one that label-free scores prefer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paretoda.bench.store import Row
+from paretoda.evaluation.choice import ENSEMBLE, choose
+
+
+def select_variants(rows: Sequence[Row]) -> list[Row]:
+    """One row for every suite, task, contender and seed: its best variant by the mean rank of the ensemble."""
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["suite"], row["task"], row["name"], row["seed"]), []).append(row)
+    return [_best(group) for group in groups.values()]
+
+
+def _best(group: list[Row]) -> Row:
+    finished = [row for row in group if "error" not in row]
+    if len(finished) < 2:
+        return (finished or group)[0]
+    scores = {name: [row["scores"][name] for row in finished] for name in ENSEMBLE}
+    return finished[choose(scores).index]

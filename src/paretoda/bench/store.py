@@ -1,0 +1,84 @@
+"""Results of runs, one JSON line each: a benchmark that is cut off goes on behind the last whole line."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from paretoda.job.directory import RunError
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Store:
+    """The results in a directory.
+
+    Args:
+        directory: of the benchmark.
+    """
+
+    directory: Path
+
+    @property
+    def path(self) -> Path:
+        """One line a run."""
+        return self.directory / "runs.jsonl"
+
+    def read(self) -> list[Row]:
+        """All whole lines; half a line at the end, which is being written or was cut off, is left out."""
+        if not self.path.exists():
+            return []
+        lines = self.path.read_bytes().split(b"\n")[:-1]
+        return [self._row(number, line) for number, line in enumerate(lines, start=1)]
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Inside, nobody else writes here; the lock goes with its process, however that ends."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        with (self.directory / ".lock").open("w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                raise RunError(
+                    f"another bench is at work in {self.directory}; wait for it or give another --out"
+                ) from error
+            yield
+
+    def add(self, row: Row) -> None:
+        """Append a line, on the disk when this returns; half a line before it, from a crash, goes."""
+        self.directory.mkdir(parents=True, exist_ok=True)
+        self._cut_half_line()
+        line = json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"
+        with self.path.open("ab") as file:
+            file.write(line.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+
+    def _row(self, number: int, line: bytes) -> Row:
+        try:
+            row = json.loads(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict) or "key" not in row:
+            raise RunError(f"line {number} of {self.path} is no run; remove the line, its run is made again")
+        return row
+
+    def _cut_half_line(self) -> None:
+        if not self.path.exists():
+            return
+        with self.path.open("r+b") as file:
+            if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
+                file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+
+
+def results(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
+    """The results of these runs, in their order; of a run that was made again, the last."""
+    last = {row["key"]: row for row in rows}
+    return [last[key] for key in keys if key in last]

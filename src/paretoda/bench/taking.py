@@ -1,0 +1,108 @@
+"""One run of a benchmark, from its specification to the line that is kept of it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from paretoda.bench.baselines import BASELINES
+from paretoda.bench.contenders import RunSpec, run_folder
+from paretoda.bench.loading import Loaded, load
+from paretoda.bench.store import Row
+from paretoda.bench.suites import find_suite
+from paretoda.data.errors import DataError
+from paretoda.evaluation.metrics import per_class_recall
+from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
+from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.directory import environment
+from paretoda.job.run import Run
+from paretoda.training.loop import After
+
+
+def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
+    """Run it; the target's labels are used when everything is over.
+
+    Args:
+        spec: of the run.
+        data: folder of the suites' files.
+        work: folder for unpacked archives.
+        after: called after every step.
+    """
+    begun = perf_counter()
+    given = spec.settings
+    loaded = _load(spec.suite, spec.task, data, work, bool(given.get("skip_bad")))
+    if "baseline" in given:
+        found = _baseline(given["baseline"], loaded)
+    else:
+        settings = {"reference": False, **loaded.settings, **given, "seed": spec.seed}
+        out = run_folder(work.parent, spec) if spec.keep else None
+        run = adapt(loaded.source, loaded.target, out, overwrite=True, listeners=Listeners(after=after), **settings)
+        found = _measured(run, loaded)
+    seconds = round(perf_counter() - begun, 3)
+    return {**spec.line, **found, "seconds": seconds, "versions": environment()}
+
+
+@lru_cache(maxsize=2)
+def _load(suite: str, task: str, data: Path | None, work: Path, skip_bad: bool) -> Loaded:
+    return load(find_suite(suite).tasks[task], data, work, skip_bad=skip_bad)
+
+
+def _measured(run: Run, loaded: Loaded) -> Row:
+    if run.classes != loaded.classes:
+        raise DataError(f"the model's classes {run.classes} are not the source's {loaded.classes}")
+    return {
+        **measures(
+            {kind: model.probabilities(loaded.samples) for kind, model in (("chosen", run.model), ("last", run.last))},
+            loaded,
+        ),
+        "selection": run.settings.select,
+        "chosen_step": run.chosen,
+        "scores": run.scores,
+        "moves": run.moves,
+        "weights": _mean_weights(run),
+        "config": run.settings.model_dump(mode="json"),
+    }
+
+
+def _mean_weights(run: Run) -> dict[str, float]:
+    """What each loss was multiplied by, averaged over the steps."""
+    names = run.history[-1]["weights"]
+    return {name: float(np.mean([line["weights"][name] for line in run.history])) for name in names}
+
+
+def _baseline(kind: str, loaded: Loaded) -> Row:
+    if not isinstance(loaded.source, tuple):
+        raise DataError(f"the baseline {kind!r} reads arrays, and this task has image files; leave it out")
+    x, y, classes = loaded.source
+    probabilities = BASELINES[kind](x, np.asarray(y), loaded.target, len(classes))
+    return {**measures({"chosen": probabilities, "last": probabilities}, loaded), "selection": "none"}
+
+
+def measures(probabilities: Mapping[str, NDArray[Any]], loaded: Loaded) -> Row:
+    """Measure -> kind of model -> value, by the target's labels.
+
+    Args:
+        probabilities: kind -> of `loaded.samples`, shape (n, K).
+        loaded: the task's data.
+    """
+    found: Row = {"accuracy": {}, "mean_class_accuracy": {}, "per_class": {}}
+    for kind, values in probabilities.items():
+        for name, value in oracle(values, loaded.oracle_labels).items():
+            found[name][kind] = value
+        predicted = torch.from_numpy(np.asarray(values)).argmax(dim=1)
+        recalls = per_class_recall(predicted, torch.from_numpy(loaded.oracle_labels), len(loaded.classes))
+        found["per_class"][kind] = {loaded.classes[place]: recall for place, recall in recalls.items()}
+    return found
+
+
+def oracle(probabilities: NDArray[Any], labels: NDArray[np.int64]) -> dict[str, float]:
+    """Accuracy and its mean over classes, by the target's labels."""
+    scores, truth = torch.from_numpy(np.asarray(probabilities)), torch.from_numpy(labels)
+    return {"accuracy": oracle_accuracy(scores, truth), "mean_class_accuracy": oracle_mean_per_class(scores, truth)}

@@ -1,0 +1,67 @@
+"""What a suite is made of: domains, tasks from one to another, and what the tables show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from itertools import permutations
+from typing import Any
+
+References = Mapping[str, Mapping[str, float]]
+"""Published numbers: name -> column -> fraction."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One domain of a task.
+
+    Args:
+        path: an .npz, a folder or a list file below the data's folder, or the name of an embedded domain.
+        take: so many samples, drawn with a fixed seed; None: all.
+        of: only the first so many samples may be drawn (MNIST-M is made of the last digits of MNIST); None: all.
+        others: where the same data may be instead, in other people's layouts.
+    """
+
+    path: str
+    take: int | None = None
+    of: int | None = None
+    others: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """From one domain to another.
+
+    Args:
+        source: with labels.
+        target: its labels are for the table only.
+        settings: that this task needs, whoever runs on it.
+    """
+
+    source: Part
+    target: Part
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that are reported together.
+
+    Args:
+        about: one line.
+        tasks: by name.
+        measure: what its tables show: "accuracy" or "mean_class_accuracy".
+        references: published numbers, a column for each task.
+        class_references: published numbers, a column for each class; a suite with one task may have them.
+    """
+
+    about: str
+    tasks: Mapping[str, Task]
+    measure: str = "accuracy"
+    references: References = field(default_factory=dict)
+    class_references: References = field(default_factory=dict)
+
+
+def pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, Task]:
+    """Every ordered pair of the domains, named by their letters."""
+    return {f"{a}-{b}": Task(parts[a], parts[b], settings) for a, b in permutations(parts, 2)}

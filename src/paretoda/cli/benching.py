@@ -1,0 +1,176 @@
+"""`paretoda bench`: tasks x contenders x seeds, and the tables that come of it."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from paretoda import __version__
+from paretoda.bench.by_class import class_rows
+from paretoda.bench.contenders import Contender, baseline, cross, plan, read_contenders
+from paretoda.bench.loading import needs_files
+from paretoda.bench.runner import Bench, run_local
+from paretoda.bench.selection import select_variants
+from paretoda.bench.store import Row
+from paretoda.bench.suites import data_folder, find_suite
+from paretoda.bench.tasks import Suite
+from paretoda.cli.screen import Screen
+from paretoda.core.names import unknown
+from paretoda.job.interrupt import InterruptedRunError
+from paretoda.job.settings import SettingsError
+from paretoda.report.bench_page import bench_page
+from paretoda.report.tables import Look, Table, csv_text, latex, make_table, markdown
+from paretoda.training.files import write_text
+
+_METHODS = ("source-only", "dann")
+_TARGET_LOSSES = ("none", "tcm")
+_SCHEMES = ("linear", "paretoda")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the command line asks for.
+
+    Args:
+        suite: its name.
+        tasks: names; empty for all.
+        methods: names; empty for the default where no file and no baselines are given.
+        target_losses: names.
+        schemes: names.
+        baselines: names of shallow contenders.
+        contenders: a TOML file.
+        lrs: learning rates; where there are several, label-free scores choose among them.
+        seeds: how many.
+        base: the contender that others are compared with; None: the first.
+        settings: of all contenders.
+        keep: whether the files of every run stay in runs/.
+    """
+
+    suite: str
+    tasks: tuple[str, ...]
+    methods: tuple[str, ...]
+    target_losses: tuple[str, ...]
+    schemes: tuple[str, ...]
+    baselines: tuple[str, ...]
+    contenders: Path | None
+    lrs: tuple[float, ...]
+    seeds: int
+    base: str | None
+    settings: Mapping[str, Any]
+    keep: bool = False
+
+    def rows(self) -> list[Contender]:
+        """All contenders, in the order of the table."""
+        found = [baseline(name) for name in self.baselines]
+        if self.contenders is not None:
+            found += read_contenders(self.contenders, self.settings)
+        methods = self.methods or (() if found else _METHODS)
+        losses, schemes = self.target_losses or _TARGET_LOSSES, self.schemes or _SCHEMES
+        return [*found, *cross(methods, losses, schemes, **self.settings)]
+
+
+def run_bench(
+    screen: Screen, wanted: Wanted, out: Path, *, data: Path | None, jobs: int | None, ray: str | None
+) -> None:
+    """Make the runs that are missing in `out`, then print and write the tables and the page; exit 1 if any failed."""
+    if jobs is not None and ray is not None:
+        raise SettingsError("--jobs is for this machine's processes and --ray for a cluster; give one of them")
+    suite = find_suite(wanted.suite)
+    contenders = wanted.rows()
+    names = [contender.name for contender in contenders]
+    if wanted.base is not None and wanted.base not in names:
+        raise SettingsError(unknown("contender", wanted.base, names))
+    variants: list[dict[str, Any]] = [{"lr": lr} for lr in wanted.lrs] or [{}]
+    specs = plan(wanted.suite, suite, contenders, seeds=wanted.seeds, tasks=wanted.tasks, variants=variants)
+    specs = [replace(spec, keep=wanted.keep) for spec in specs]
+    tasks = [suite.tasks[name] for name in wanted.tasks or suite.tasks]
+    bench = Bench(specs, out, data_folder(data) if any(map(needs_files, tasks)) else None)
+    _announce(screen, bench, wanted.suite)
+    try:
+        _run(screen, bench, jobs, ray)
+    except KeyboardInterrupt as stop:
+        done = len(specs) - len(bench.missing())
+        raise InterruptedRunError(f"stopped; {done} of {len(specs)} runs are done, the same command goes on") from stop
+    screen.progress.stop()
+    _show(screen, bench, suite, Look(base=wanted.base or names[0], references=suite.references))
+
+
+def _announce(screen: Screen, bench: Bench, suite: str) -> None:
+    """What is done already, and what a reader of the table would want to have known."""
+    screen.say(f"{suite}: {len(bench.specs)} runs, {len(bench.specs) - len(bench.missing())} are done already.")
+    others = {row["versions"]["paretoda"] for row in bench.rows() if "versions" in row} - {__version__}
+    if others:
+        screen.say(f"Some were made by paretoda {', '.join(sorted(others))}; with another --out all are made anew.")
+    task = find_suite(suite).tasks[bench.specs[0].task]
+    asked = [{**task.settings, **spec.settings} for spec in bench.specs if "baseline" not in spec.settings]
+    if any(str(each.get("backbone")).startswith("resnet") and not each.get("backbone_weights") for each in asked):
+        screen.say("The ResNet starts from random weights; --backbone-weights FILE gives it those of ImageNet.")
+
+
+def _run(screen: Screen, bench: Bench, jobs: int | None, ray: str | None) -> None:
+    def tell(done: int, total: int) -> None:
+        screen.progress("training", done, total)
+
+    if ray is None:
+        run_local(bench, jobs or len(os.sched_getaffinity(0)), tell)
+    else:
+        from paretoda.bench.on_ray import run_on_ray  # noqa: PLC0415  (an extra)
+
+        run_on_ray(bench, ray, tell)
+
+
+def _show(screen: Screen, bench: Bench, suite: Suite, look: Look) -> None:
+    """Print and write everything; failures come last and decide the exit code."""
+    out, made = bench.directory, bench.rows()
+    rows = select_variants(made)
+    for kind in ("chosen", "last"):
+        table = make_table(rows, kind=kind, measure=suite.measure)
+        _put(screen, out / kind, table, look)
+    if suite.class_references:
+        table = make_table(class_rows(rows))
+        _put(screen, out / "classes", table, replace(look, references=suite.class_references))
+    command = shlex.join(["paretoda", *sys.argv[1:]])
+    title = f"ParetoDA bench {out.resolve().name}"
+    write_text(out / "report.html", bench_page(rows, title=title, look=look, command=command, measure=suite.measure))
+    screen.result()
+    screen.result(f"tables: {out / 'chosen.md'} (.tex, .csv), {out / 'last.md'}; page: {out / 'report.html'}")
+    failures = [row for row in made if "error" in row]
+    for row in failures:
+        screen.say(_failure(row))
+    screen.finish(lambda: {"runs": len(made), "failed": len(failures), "report": str(out / "report.html")})
+    if failures:
+        screen.say(f"{len(failures)} of {len(made)} runs failed; the same command tries them again.")
+        raise typer.Exit(1)
+
+
+def _put(screen: Screen, path: Path, table: Table, look: Look) -> None:
+    """Print a table and write it in its three forms."""
+    screen.result()
+    screen.result(markdown(table, look))
+    for suffix, text in (("md", markdown(table, look)), ("tex", latex(table, look)), ("csv", csv_text(table))):
+        write_text(path.with_suffix(f".{suffix}"), text)
+
+
+def _failure(row: Row) -> str:
+    tried = "".join(f", {name} {value}" for name, value in row["variant"].items())
+    return f"{row['task']}, {row['name']}{tried}, seed {row['seed']} failed: {row['error']}"
+
+
+def split(text: str | None) -> tuple[str, ...]:
+    """The parts of a list that was written with commas."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
+def numbers(parts: Sequence[str]) -> tuple[float, ...]:
+    """The same as numbers."""
+    try:
+        return tuple(float(part) for part in parts)
+    except ValueError as error:
+        raise SettingsError(f"--lrs takes numbers with commas between them: {error}") from error

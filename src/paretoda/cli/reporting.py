@@ -1,0 +1,121 @@
+"""`paretoda report`: one page of a run, of several runs, or of a bench."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretoda.cli.screen import Screen
+from paretoda.data import open_samples
+from paretoda.job.build import pick_device
+from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.predictor import Predictor, load_predictor
+from paretoda.job.run import pictures_of, reachable_inputs, read_facts
+from paretoda.report.compare import runs_page
+from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
+from paretoda.report.page import run_page
+from paretoda.report.pictures import oracle_pictures
+from paretoda.training.files import write_text
+
+_BENCH = "runs.jsonl"
+
+
+def run_report(
+    screen: Screen, paths: Sequence[Path], labelled: str | None, out: Path | None, title: str | None
+) -> None:
+    """Write the page that fits what the directories hold."""
+    benches = [path for path in paths if (path / _BENCH).is_file()]
+    if benches and len(benches) < len(paths):
+        raise RunError(f"{benches[0]} is a bench and others are runs; report them one by one")
+    if benches and labelled is not None:
+        raise RunError(f"{benches[0]} is a bench: it has its oracle accuracies already; leave out --labelled")
+    if out is None and len(paths) > 1:
+        raise RunError("several directories make one page: say where, with --out page.html")
+    page, values = _bench(benches, title) if benches else _runs(screen, paths, labelled, title)
+    out = out or paths[0] / "report.html"
+    write_text(out, page)
+    screen.result(f"report: {out}")
+    screen.finish(lambda: {"report": str(out), **values})
+
+
+def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
+    from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
+
+    rows = [row for path in paths for row in _lines(path / _BENCH)]
+    if not rows:
+        raise RunError(f"{paths[0] / _BENCH} is empty: the bench has no finished run yet")
+    names = ", ".join(path.resolve().name for path in paths)
+    return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+
+
+def _lines(file: Path) -> list[dict[str, Any]]:
+    try:
+        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
+    except ValueError as error:
+        raise RunError(f"{file} is damaged ({error})") from error
+
+
+def _runs(screen: Screen, paths: Sequence[Path], labelled: str | None, title: str | None) -> tuple[str, dict[str, Any]]:
+    found = {name: _facts(screen, path, labelled) for name, path in zip(_names(paths), paths, strict=True)}
+    oracle = {
+        name: confusion.accuracy
+        for name, run in found.items()
+        for confusion in run.pictures.confusions
+        if confusion.oracle
+    }
+    for name, accuracy in oracle.items():
+        screen.result(f"oracle accuracy of {name}: {accuracy:.4f} (labels were used for the page only)")
+    values = {"runs": len(found), "oracle_accuracy": oracle}
+    if len(found) > 1:
+        return runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
+    run = next(iter(found.values()))
+    return run_page(run if title is None else replace(run, title=title)), values
+
+
+def _facts(screen: Screen, path: Path, labelled: str | None) -> RunFacts:
+    """The run from its files, with pictures as far as its model and data are there."""
+    directory = RunDirectory(path)
+    facts = read_facts(directory)
+    if not directory.model.exists():
+        if labelled is not None:
+            raise RunError(f"the run in {path} has not finished: it has no model that --labelled could measure")
+        screen.say(f"The run in {path} has not finished: the page shows its curves only.")
+        return facts
+    device = pick_device("auto")
+    model = load_predictor(directory.model, directory.description, device)
+    pictures = pictures_of(model, reachable_inputs(directory, device), facts)
+    if pictures is NO_PICTURES:
+        screen.say(
+            f"The data of {path} are not where they were: no map of features and no held-out source on the page."
+        )
+    if labelled is not None:
+        pictures = _with_oracle(pictures, model, labelled, screen)
+    return replace(facts, pictures=pictures)
+
+
+def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Screen) -> Pictures:
+    """The labelled samples beside the held-out source, their images instead of those without labels."""
+    samples = open_samples(labelled, labelled=True, classes=model.classes)
+    for note in samples.notes:
+        screen.say(note)
+    with torch.no_grad():
+        oracle = oracle_pictures(model.classes, samples, model.probabilities(samples))
+    return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
+
+
+def _names(paths: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as many as tell them apart."""
+    whole = [path.resolve() for path in paths]
+    if len(set(whole)) < len(whole):
+        raise RunError("a run is given twice; name every directory once")
+    last = [path.name for path in whole]
+    if len(set(last)) == len(last):
+        return last
+    common = os.path.commonpath(whole)
+    return [str(path.relative_to(common)) for path in whole]

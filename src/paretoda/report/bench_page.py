@@ -1,0 +1,195 @@
+"""The page of a benchmark: one file, no network, every name escaped."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from importlib.resources import files
+from math import isnan
+from statistics import median
+
+from jinja2 import DictLoader, Environment, StrictUndefined
+
+from paretoda.report.ranks_plot import difference_panels, ranks_picture
+from paretoda.report.significance import Paired, Ranking, compare, corrected, differences, rank
+from paretoda.report.tables import PLAIN, Look, Row, Table, latest, lines, make_table, notes
+
+
+def bench_page(
+    rows: Iterable[Row], *, title: str, look: Look = PLAIN, command: str = "", measure: str = "accuracy"
+) -> str:
+    """The HTML of a benchmark's results.
+
+    Args:
+        rows: see `paretoda.report.tables.make_table`; may also have a `command` that repeats the run.
+        title: of the page.
+        look: oracles and published numbers; without a base, source-only or else the first row is it.
+        command: that repeats everything.
+        measure: key of the numbers.
+    """
+    runs = latest(rows)
+    if not runs:
+        raise ValueError("there are no runs to report: the benchmark has not finished any")
+    chosen, last = make_table(runs, measure=measure), make_table(runs, kind="last", measure=measure)
+    base = look.base or base_row(runs)
+    look = replace(look, base=base)
+    others = {name: base for name in chosen.rows if name != base}
+    families = [(f"Against {base}", others), ("Against the plain sum of the losses", plain_sums(runs))]
+    apart = {name: differences(chosen.runs(name), chosen.runs(base)) for name in others}
+    ranking = _ranked(chosen, look)
+    facts = {
+        "short": _short(chosen, look),
+        "tables": [
+            (heading, [*table.columns, "average"], lines(table, look), notes(table, look))
+            for heading, table in (("Chosen without target labels", chosen), ("After the last step", last))
+        ],
+        "comparisons": [(heading, _compared(chosen, who, look)) for heading, who in families if who],
+        "picture": ranks_picture(ranking) if ranking else "",
+        "panels": difference_panels({name: tasks for name, tasks in apart.items() if tasks}),
+        "costs": _costs(runs, base),
+        "moves": _moves(runs),
+        "failures": [row for row in runs if "error" in row],
+        "settings": _settings(runs),
+        "versions": _versions(runs),
+        "commands": list(filter(None, dict.fromkeys([command, *(str(row.get("command") or "") for row in runs)]))),
+    }
+    page = _environment().get_template("bench.html")
+    return page.render(title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts)
+
+
+def base_row(runs: Sequence[Row]) -> str:
+    """The source-only row if there is one, otherwise the first."""
+    alone = [row for row in runs if row["name"] == "source-only" or _losses(row) == ("source-only", "none")]
+    return str((alone or runs)[0]["name"])
+
+
+def plain_sums(runs: Sequence[Row]) -> dict[str, str]:
+    """Contender -> the one that adds up the same losses with equal weights; where only one does, all go with it."""
+    losses = {row["name"]: _losses(row) for row in runs if _losses(row) not in (None, ("source-only", "none"))}
+    told = {row["name"]: row["settings"] for row in runs if row["name"] in losses}
+    equal = [name for name in told if told[name].get("scheme") == "linear" and not told[name].get("loss_weights")]
+    sums = {losses[name]: name for name in reversed(equal)}
+    only = equal[0] if len(sums) == 1 else None
+    partners = {name: sums.get(pair, only) for name, pair in losses.items()}
+    return {name: partner for name, partner in partners.items() if partner is not None and partner != name}
+
+
+def points(value: float) -> str:
+    """A difference of fractions in points, with its sign; a dash where there is none."""
+    return "–" if isnan(value) else f"{100 * value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")  # noqa: RUF001
+
+
+def p_text(pair: Paired) -> str:
+    """The corrected p value, or a dash where one task (or run) can say nothing."""
+    if pair.smallest_p >= 1:
+        return "–"  # noqa: RUF001
+    return "< 0.001" if pair.p_holm < 0.001 else f"{pair.p_holm:.3f}"
+
+
+def _losses(row: Row) -> tuple[str, str] | None:
+    told = row.get("settings") or {}
+    return (str(told["method"]), str(told.get("target_loss", "none"))) if "method" in told else None
+
+
+def _compared(table: Table, partners: Mapping[str, str], look: Look) -> list[tuple[str, str, Paired, Paired]]:
+    """Name, partner, and the comparison over tasks and over runs; without oracles."""
+    pairs = {name: (table.runs(name), table.runs(other)) for name, other in partners.items() if name not in look.oracle}
+    tasks = corrected({name: found for name, pair in pairs.items() if (found := compare(*pair))})
+    runs = corrected({name: found for name, pair in pairs.items() if (found := compare(*pair, by="run"))})
+    return [(name, partners[name], found, runs[name]) for name, found in tasks.items()]
+
+
+def _ranked(table: Table, look: Look) -> Ranking | None:
+    """Of the contenders that have every task that somebody has; None below two."""
+    tasks = [task for task in table.columns if any((row, task) in table.values for row in table.rows)]
+    rivals = {row: table.cells(row)[:-1] for row in table.rows if row not in look.oracle}
+    means = {row: [cell.mean for cell in cells if cell] for row, cells in rivals.items()}
+    whole = {row: values for row, values in means.items() if tasks and len(values) == len(tasks)}
+    return rank(whole) if len(whole) > 1 else None
+
+
+def _short(table: Table, look: Look) -> list[str]:
+    """The result in a sentence or two."""
+    totals = {row: total for row in table.rows if (total := table.cells(row)[-1]) and row not in look.oracle}
+    if not totals:
+        return ["No contender has a result on every task, so there is no average."]
+    best = max(totals, key=lambda row: totals[row].mean)
+    said = [f"Best average: {best}, {totals[best]} %."]
+    base = str(look.base)
+    pair = compare(table.runs(best), table.runs(base)) if best != base else None
+    if pair:
+        interval = f", 95 % interval {points(pair.low)} to {points(pair.high)}" if not isnan(pair.low) else ""
+        tasks = f"better on {pair.wins} of {pair.wins + pair.ties + pair.losses} tasks"
+        said.append(f"Against {base}: {points(pair.difference)} points{interval}, {tasks}.")
+    return said
+
+
+def _costs(runs: Sequence[Row], base: str) -> list[tuple[str, float, float | None, str]]:
+    """Name, median seconds, median ratio to the base's same runs, and the median step that was chosen."""
+    seconds: dict[str, dict[tuple[str, int], float]] = {}
+    steps: dict[str, list[int]] = {}
+    for row in runs:
+        if "error" not in row and row.get("seconds"):
+            seconds.setdefault(row["name"], {})[row["task"], row["seed"]] = row["seconds"]
+        if row.get("chosen_step") is not None:
+            steps.setdefault(row["name"], []).append(row["chosen_step"])
+    found = []
+    for name, own in seconds.items():
+        ratios = [value / seconds[base][run] for run, value in own.items() if run in seconds.get(base, {})]
+        step = f"{median(steps[name]):g}" if name in steps else ""
+        found.append((name, median(own.values()), median(ratios) if ratios else None, step))
+    return found
+
+
+def _moves(runs: Sequence[Row]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Name, and (move, share of the steps), the most frequent first."""
+    counted: dict[str, Counter[str]] = {}
+    for row in runs:
+        counted.setdefault(row["name"], Counter()).update(row.get("moves") or {})
+    return [
+        (name, [(move, count / moves.total()) for move, count in moves.most_common() if count])
+        for name, moves in counted.items()
+        if moves.total()
+    ]
+
+
+def _settings(runs: Sequence[Row]) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:
+    """Settings that differ between contenders, each contender's values of them, and the settings that do not differ."""
+    names = list(dict.fromkeys(row["name"] for row in runs))
+    keys = dict.fromkeys(key for row in runs for key in row.get("settings") or {} if key != "seed")
+    texts = {key: [_texts(row, key) for row in runs] for key in keys}
+    values = {
+        key: [
+            ", ".join(dict.fromkeys(t for t, row in zip(column, runs, strict=True) if row["name"] == name))
+            for name in names
+        ]
+        for key, column in texts.items()
+    }
+    differ = [key for key, column in values.items() if len(set(column)) > 1]
+    same = {key: column[0] for key, column in values.items() if key not in differ}
+    return differ, {name: [values[key][place] for key in differ] for place, name in enumerate(names)}, same
+
+
+def _texts(row: Row, key: str) -> str:
+    value = (row.get("settings") or {}).get(key, "")
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+
+
+def _versions(runs: Sequence[Row]) -> dict[str, str]:
+    """Name -> version; several if the runs had several."""
+    found: dict[str, dict[str, None]] = {}
+    for row in runs:
+        for name, version in (row.get("versions") or {}).items():
+            found.setdefault(name, {})[str(version)] = None
+    found["selection"] = {str(row["selection"]): None for row in runs if row.get("selection")}
+    return {name: ", ".join(versions) for name, versions in found.items() if versions}
+
+
+def _environment() -> Environment:
+    folder = files("paretoda.report") / "templates"
+    loader = DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in ("bench.html", "style.css")})
+    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    made.filters.update(points=points, p_text=p_text)
+    return made

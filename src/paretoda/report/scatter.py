@@ -1,0 +1,103 @@
+"""The map of features: two panels of the same points, by domain and by class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from markupsafe import Markup
+from numpy.typing import NDArray
+
+from paretoda.report.curves import COLOURS, legend
+
+_SIDE, _EDGE = 400, 14
+_OTHERS = "all others"
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureMap:
+    """Samples of both domains in the plane.
+
+    Args:
+        points: shape (n, 2).
+        target: True for samples of the target, shape (n,).
+        labels: the source's labels and the target's predictions, shape (n,).
+        classes: names.
+        explained: share of the variance that the plane shows.
+    """
+
+    points: NDArray[np.float64]
+    target: NDArray[np.bool_]
+    labels: NDArray[np.int64]
+    classes: Sequence[str]
+    explained: float
+
+
+def feature_map(
+    source: tuple[NDArray[np.float32], NDArray[np.int64]],
+    target: tuple[NDArray[np.float32], NDArray[np.int64]],
+    classes: Sequence[str],
+) -> FeatureMap | None:
+    """Both domains on the two main axes of their common features; None where these are not finite.
+
+    Args:
+        source: features (n, d) and labels (n,).
+        target: features (m, d) and predicted classes (m,).
+        classes: names.
+    """
+    from sklearn.decomposition import PCA  # noqa: PLC0415  (slow to import)
+
+    rows = np.concatenate([source[0], target[0]]).astype(np.float64)
+    if min(rows.shape) < 2 or not np.isfinite(rows).all() or not rows.std(axis=0).any():
+        return None
+    plane = PCA(2, svd_solver="randomized", random_state=0)
+    points = plane.fit_transform(rows)
+    is_target = np.arange(len(rows)) >= len(source[0])
+    labels = np.concatenate([source[1], target[1]]).astype(np.int64)
+    return FeatureMap(points, is_target, labels, classes, float(plane.explained_variance_ratio_.sum()))
+
+
+def panels(plane: FeatureMap) -> list[tuple[str, Markup]]:
+    """Heading and picture with legend: by domain, by class."""
+    places = _pixels(plane.points)
+    domains = plane.target.astype(np.int64)
+    groups, names = _grouped(plane)
+    return [
+        ("by domain", _panel(places, domains, plane.target, "by domain") + legend(["source ●", "target ✕"])),
+        ("by class", _panel(places, groups, plane.target, "by class") + legend(names)),
+    ]
+
+
+def _grouped(plane: FeatureMap) -> tuple[NDArray[np.int64], list[str]]:
+    """Each sample's colour and the colours' names: beyond the palette, the rarer classes share the last."""
+    if len(plane.classes) <= COLOURS:
+        return plane.labels, list(plane.classes)
+    counts = np.bincount(plane.labels, minlength=len(plane.classes))
+    common = np.sort(np.argsort(-counts, kind="stable")[: COLOURS - 1])
+    colour = np.full(len(plane.classes), COLOURS - 1)
+    colour[common] = np.arange(COLOURS - 1)
+    return colour[plane.labels], [*(plane.classes[place] for place in common), _OTHERS]
+
+
+def _pixels(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Points inside the picture, the first axis across; a few far ones stand at the edge."""
+    low, high = np.quantile(points, 0.005, axis=0), np.quantile(points, 0.995, axis=0)
+    share = np.clip((points - low) / np.where(high > low, high - low, 1), 0, 1)
+    share[:, 1] = 1 - share[:, 1]
+    return np.round(_EDGE + share * (_SIDE - 2 * _EDGE), 1)
+
+
+def _panel(places: NDArray[np.float64], colours: NDArray[np.int64], target: NDArray[np.bool_], heading: str) -> Markup:
+    """Dots for the source, crosses for the target, one path for each colour and domain."""
+    parts = []
+    for colour in np.unique(colours).tolist():
+        chosen = colours == colour
+        dots = "".join(f"M{x:g} {y:g}h0" for x, y in places[chosen & ~target].tolist())
+        crosses = "".join(f"M{x - 2.5:g} {y - 2.5:g}l5 5m0-5l-5 5" for x, y in places[chosen & target].tolist())
+        for kind, path in (("dot", dots), ("cross", crosses)):
+            if path:
+                parts.append(Markup('<path class="{} c{}" d="{}"/>').format(kind, colour, path))
+    return Markup(
+        '<svg class="map" viewBox="0 0 {0} {0}" role="img" aria-label="Map of features {1}">{2}</svg>'
+    ).format(_SIDE, heading, Markup("").join(parts))

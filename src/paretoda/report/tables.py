@@ -1,0 +1,251 @@
+"""Tables of a benchmark's runs, as Markdown, LaTeX and CSV: means over seeds, the best in bold, failures counted.
+
+Longer than our 200 lines: the three forms stand beside the one layout that they share.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isfinite
+from statistics import fmean, stdev
+from typing import Any, Literal, NamedTuple, TypeAlias
+
+from paretoda.report.significance import By, Paired, compare_all
+
+Row: TypeAlias = Mapping[str, Any]
+KINDS = {"chosen": "of the model chosen without target labels", "last": "after the last step"}
+
+
+class Cell(NamedTuple):
+    """Mean over seeds, their sample standard deviation (None below two), and how many they are."""
+
+    mean: float
+    std: float | None
+    n: int
+
+    def __str__(self) -> str:
+        return f"{100 * self.mean:.1f}" + ("" if self.std is None else f" ± {100 * self.std:.1f}")
+
+
+@dataclass(frozen=True)
+class Table:
+    """Every value of a benchmark.
+
+    Args:
+        columns: tasks, in order of first appearance.
+        rows: contenders, in order of first appearance.
+        values: (row, column) -> seed -> fraction; a cell without values is absent.
+        failed: row -> runs without a value, where there are any.
+        caption: what the numbers are.
+    """
+
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: Mapping[tuple[str, str], Mapping[int, float]]
+    failed: Mapping[str, int]
+    caption: str
+
+    def cells(self, row: str) -> list[Cell | None]:
+        """One for each column, None where nothing was measured, and the average.
+
+        Its mean is over the tasks' means, its spread over the averages of those seeds that every task has.
+        """
+        found = [self.values.get((row, column), {}) for column in self.columns]
+        cells = [_cell(list(seeds.values())) for seeds in found]
+        if not all(found):
+            return [*cells, None]
+        whole = [fmean(seeds[seed] for seeds in found) for seed in found[0] if all(seed in seeds for seeds in found)]
+        spread = stdev(whole) if len(whole) > 1 else None
+        return [*cells, Cell(fmean(cell.mean for cell in cells if cell), spread, len(whole))]
+
+    def runs(self, row: str) -> dict[tuple[str, int], float]:
+        """(task, seed) -> value, as comparisons want it."""
+        return {(c, seed): v for c in self.columns for seed, v in self.values.get((row, c), {}).items()}
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a table is shown.
+
+    Args:
+        oracle: rows that saw target labels: marked, and never the best.
+        references: name -> task -> published fraction: in a block of their own, and never the best.
+        base: row that the others' averages are tested against.
+        by: see `paretoda.report.significance`.
+    """
+
+    oracle: frozenset[str] = frozenset()
+    references: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    base: str | None = None
+    by: By = "task"
+
+
+class Line(NamedTuple):
+    """A row as it is shown: (text, is it the best) for each column and the average."""
+
+    name: str
+    cells: Sequence[tuple[str, bool]]
+    published: bool = False
+
+
+PLAIN = Look()
+
+
+def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen", measure: str = "accuracy") -> Table:
+    """The table of benchmark rows; of several rows of the same run the last counts.
+
+    Args:
+        rows: suite, task, name, seed, and `measure` -> `kind` -> fraction; without it, the run counts as failed.
+        kind: of the chosen model, or after the last step.
+        measure: key of the numbers.
+    """
+    runs = latest(rows)
+    values: dict[tuple[str, str], dict[int, float]] = {}
+    failed: dict[str, int] = {}
+    for row in runs:
+        value = (row.get(measure) or {}).get(kind)
+        if "error" in row or value is None or not isfinite(value):
+            failed[row["name"]] = failed.get(row["name"], 0) + 1
+        else:
+            values.setdefault((row["name"], row["task"]), {})[row["seed"]] = _fraction(value, row["name"])
+    columns, names = tuple({row["task"]: None for row in runs}), tuple({row["name"]: None for row in runs})
+    caption = f"Target {measure.replace('_', ' ')} (oracle) in per cent {KINDS[kind]}, mean ± std over seeds."
+    return Table(columns, names, values, failed, caption)
+
+
+def latest(rows: Iterable[Row]) -> list[Row]:
+    """One row for each run, the last; tasks carry their suite where there are several.
+
+    Raises:
+        ValueError: two have different settings: somebody must choose between them, without labels.
+    """
+    rows = list(rows)
+    several = len({row.get("suite") for row in rows}) > 1
+    runs: dict[tuple[str, str, int], Row] = {}
+    for row in rows:
+        task = f"{row.get('suite')}: {row['task']}" if several else row["task"]
+        old = runs.get((task, row["name"], row["seed"]), row)
+        if old.get("settings") != row.get("settings"):
+            raise ValueError(f"{row['name']!r} ran {task} with seed {row['seed']} under different settings")
+        runs[task, row["name"], row["seed"]] = {**row, "task": task}
+    return list(runs.values())
+
+
+def lines(table: Table, look: Look = PLAIN) -> list[Line]:
+    """The rows as texts, references last."""
+    rivals = [table.cells(row) for row in table.rows if row not in look.oracle]
+    best = [max((_shown(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
+    pairs, shown = compared(table, look), []
+    for row in table.rows:
+        cells = table.cells(row)
+        texts = [str(cell or "") for cell in cells]
+        if cells[-1] and row in pairs and pairs[row].p_holm < 0.05:
+            texts[-1] += "†" if pairs[row].difference > 0 else "‡"
+        if row in look.oracle:
+            shown.append(Line(f"{row} (oracle)", [(text, False) for text in texts]))
+        else:
+            bold = [cell is not None and _shown(cell) == top for cell, top in zip(cells, best, strict=True)]
+            shown.append(Line(row, list(zip(texts, bold, strict=True))))
+    for name, numbers in look.references.items():
+        known = {(name, task): {0: _fraction(value, name)} for task, value in numbers.items()}
+        cells = Table(table.columns, (name,), known, {}, "").cells(name)
+        shown.append(Line(name, [(str(cell or ""), False) for cell in cells], published=True))
+    return shown
+
+
+def notes(table: Table, look: Look = PLAIN) -> list[str]:
+    """What a reader must know: what the numbers are, the marks, and the failures."""
+    said = [table.caption]
+    if pairs := compared(table, look):
+        test = f"p < 0.05, sign-flip test over {look.by}s, Holm-corrected"
+        hopeless = min(pair.smallest_p for pair in pairs.values()) * len(pairs) >= 0.05
+        few = f"; so few {look.by}s for {len(pairs)} comparisons cannot reach it" if hopeless else ""
+        said.append(f"† better, ‡ worse than {look.base} on average: {test}{few}.")
+    if look.oracle.intersection(table.rows):
+        said.append("Rows marked (oracle) saw target labels and are never the best.")
+    if table.failed:
+        each = ", ".join(f"{name}: {count}" for name, count in table.failed.items())
+        said.append(f"Failed runs, which are missing: {sum(table.failed.values())} ({each}).")
+    return said
+
+
+def compared(table: Table, look: Look) -> dict[str, Paired]:
+    """Every row but the oracles' against the base, if the look names one."""
+    if look.base is None:
+        return {}
+    if look.base not in table.rows:
+        raise ValueError(f"no row is called {look.base!r}; there are {', '.join(table.rows)}")
+    kept = [row for row in table.rows if row == look.base or row not in look.oracle]
+    return compare_all({row: table.runs(row) for row in kept}, look.base, by=look.by)
+
+
+def markdown(table: Table, look: Look = PLAIN) -> str:
+    """A Markdown table, and what a reader must know below it."""
+    out = [["", *map(_markdown_text, table.columns), "average"], ["---", *["---:"] * (len(table.columns) + 1)]]
+    own, published = _blocks(lines(table, look))
+    for heading, block in (("", own), ("*published*", published)):
+        out += [[heading, *[""] * (len(table.columns) + 1)]] if heading and block else []
+        out += [[_markdown_text(x.name), *(f"**{t}**" if bold else t for t, bold in x.cells)] for x in block]
+    below = "\\\n".join(map(_markdown_text, notes(table, look)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in out) + f"\n{below}\n"
+
+
+def latex(table: Table, look: Look = PLAIN) -> str:
+    """A `tabular` for the package booktabs, and what a reader must know below it."""
+    own, published = _blocks(lines(table, look))
+    out = [rf"\begin{{tabular}}{{l{'r' * (len(table.columns) + 1)}}}", r"\toprule"]
+    out += [" & ".join(["", *map(_latex_text, table.columns), "average"]) + r" \\", r"\midrule"]
+    for heading, block in (("", own), ("published", published)):
+        if heading and block:
+            out += [r"\midrule", rf"\multicolumn{{{len(table.columns) + 2}}}{{l}}{{\emph{{{heading}}}}} \\"]
+        for line in block:
+            cells = [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in line.cells]
+            out.append(" & ".join([_latex_text(line.name), *cells]) + r" \\")
+    below = " ".join(map(_latex_text, notes(table, look)))
+    return "\n".join([*out, r"\bottomrule", r"\end{tabular}", rf"\par\smallskip{{\footnotesize {below}}}", ""])
+
+
+def csv_text(table: Table) -> str:
+    """Wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    heads = [f"{column} {part}" for column in (*table.columns, "average") for part in Cell._fields]
+    writer.writerow(["name", *heads, "failed"])
+    for row in table.rows:
+        cells = [part for cell in table.cells(row) for part in (cell or (None, None, 0))]
+        writer.writerow([row, *cells, table.failed.get(row, 0)])
+    return text.getvalue()
+
+
+def _blocks(shown: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    return [line for line in shown if not line.published], [line for line in shown if line.published]
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|~&#$])", r"\\\1", " ".join(text.split()))
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
+_LATEX |= {"|": "$|$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "±": r"$\pm$"} | {c: "\\" + c for c in "&%$#_{}"}
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+
+
+def _cell(values: Sequence[float]) -> Cell | None:
+    return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values)) if values else None
+
+
+def _shown(cell: Cell) -> float:
+    return float(f"{100 * cell.mean:.1f}")
+
+
+def _fraction(value: float, name: str) -> float:
+    if not 0 <= value <= 1:
+        raise ValueError(f"{name!r} has the value {value}; values are fractions from 0 to 1, 0.62 for 62 %")
+    return float(value)
