@@ -63,6 +63,11 @@ class RunSpec:
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
+    def steps(self) -> int:
+        """How much of the progress it is."""
+        return 1 if "baseline" in self.contender.settings else make_settings(self.settings).steps
+
+    @property
     def line(self) -> dict[str, Any]:
         """What every result says of its run."""
         return {

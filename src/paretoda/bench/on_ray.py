@@ -5,14 +5,14 @@ from __future__ import annotations
 import logging
 import os
 from importlib import import_module
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from paretoda.bench.bench import Bench, Tally, Tell
+from paretoda.bench.bench import Bench
 from paretoda.bench.contenders import RunSpec
+from paretoda.bench.jobs import How, Tally, Tell, failed
 from paretoda.bench.store import Row
-from paretoda.bench.worker import failed, one_thread, take_or_fail
+from paretoda.bench.worker import one_thread, take_or_fail, take_run
 from paretoda.job.directory import RunError
 
 _RETRIES = 3
@@ -45,9 +45,9 @@ def run_on_ray(bench: Bench, address: str, tell: Tell | None = None) -> list[Row
 
 
 def _work(ray: ModuleType, bench: Bench, specs: list[RunSpec], tally: Tally) -> None:
-    data = None if bench.data is None else bench.data.resolve()
+    how = How(take_run, None if bench.data is None else bench.data.resolve(), bench.work.resolve())
     remote = ray.remote(_take)
-    running = {remote.options(**resources(spec)).remote(spec, data, bench.work.resolve()): spec for spec in specs}
+    running = {remote.options(**resources(spec)).remote(how, spec): spec for spec in specs}
     while running:
         done, _ = ray.wait(list(running), num_returns=1)
         for reference in done:
@@ -66,9 +66,9 @@ def resources(spec: RunSpec) -> dict[str, Any]:
     return {"num_cpus": 1, "num_gpus": int(gpu), "max_retries": _RETRIES}
 
 
-def _take(spec: RunSpec, data: Path | None, work: Path) -> Row:
+def _take(how: How, spec: RunSpec) -> Row:
     one_thread()
-    return take_or_fail(spec, data, work)
+    return take_or_fail(how, spec)
 
 
 def _ray() -> ModuleType:

@@ -1,4 +1,4 @@
-"""The runs of a benchmark in local processes; every result is on the disk before the next is waited for."""
+"""Runs in local processes; every result is on the disk before the next is waited for."""
 
 from __future__ import annotations
 
@@ -6,51 +6,62 @@ from collections import Counter, deque
 from collections.abc import Sequence
 from multiprocessing.connection import wait
 
-from paretoda.bench.bench import Bench, Tally, Tell
-from paretoda.bench.contenders import RunSpec
-from paretoda.bench.store import Row
-from paretoda.bench.worker import STEP, Worker, failed
-
-__all__ = ["TRIES", "Bench", "Tell", "run_local"]
+from paretoda.bench.bench import Bench
+from paretoda.bench.jobs import How, Job, Tally, Tell, failed
+from paretoda.bench.store import Row, Store
+from paretoda.bench.worker import STEP, Worker, take_run
 
 TRIES = 3
 """A worker that dies takes its run along; that is tried again, but not for ever."""
 
 
-def run_local(bench: Bench, jobs: int, tell: Tell | None = None) -> list[Row]:
-    """Make the missing runs in processes of one thread each.
+def run_local(bench: Bench, processes: int, tell: Tell | None = None) -> list[Row]:
+    """Make a benchmark's missing runs.
 
     Args:
         bench: what to run.
-        jobs: how many at a time.
+        processes: how many at a time.
         tell: progress.
     """
     with bench.store.held():
-        specs = bench.missing()
-        _Crew(bench, specs, tell).work(jobs)
+        make(bench.store, bench.missing(), How(take_run, bench.data, bench.work), processes, tell)
     return bench.rows()
 
 
-class _Crew:
-    """Workers, and the runs that wait for one.
+def make(store: Store, jobs: Sequence[Job], how: How, processes: int, tell: Tell | None = None) -> None:
+    """Make the jobs in processes of one thread each.
 
     Args:
-        bench: what to run.
-        specs: the runs that are missing.
+        store: for their lines.
+        jobs: all of them are made.
+        how: they are made.
+        processes: how many at a time.
+        tell: progress.
+    """
+    _Crew(store, jobs, how, tell).work(processes)
+
+
+class _Crew:
+    """Workers, and the jobs that wait for one.
+
+    Args:
+        store: for the jobs' lines.
+        jobs: to be made.
+        how: they are made.
         tell: progress.
     """
 
-    def __init__(self, bench: Bench, specs: Sequence[RunSpec], tell: Tell | None) -> None:
-        self._bench = bench
-        self._waiting = deque(specs)
+    def __init__(self, store: Store, jobs: Sequence[Job], how: How, tell: Tell | None) -> None:
+        self._store, self._how = store, how
+        self._waiting = deque(jobs)
         self._deaths: Counter[str] = Counter()
-        self._tally = Tally(specs, tell)
+        self._tally = Tally(jobs, tell)
         self._busy: list[Worker] = []
 
-    def work(self, jobs: int) -> None:
+    def work(self, processes: int) -> None:
         """Until all is done; if that is cut short, no process is left behind."""
         try:
-            for _ in range(min(jobs, len(self._waiting))):
+            for _ in range(min(processes, len(self._waiting))):
                 self._hire()
             while self._busy:
                 ready = wait([worker.pipe for worker in self._busy])
@@ -62,39 +73,39 @@ class _Crew:
 
     def _hire(self) -> None:
         if self._waiting:
-            worker = Worker(self._bench.data, self._bench.work)
+            worker = Worker(self._how)
             self._busy.append(worker)
             worker.begin(self._waiting.popleft())
 
     def _listen(self, worker: Worker) -> None:
-        said, spec = worker.hear(), worker.spec
-        assert spec is not None
+        said, job = worker.hear(), worker.job
+        assert job is not None
         if said == STEP:
-            self._tally.step(spec)
+            self._tally.step(job)
         elif isinstance(said, dict):
-            self._bench.store.add(said)
-            self._tally.over(spec)
+            self._store.add(said)
+            self._tally.over(job)
             self._go_on(worker)
         else:
-            self._bury(worker, spec)
+            self._bury(worker, job)
 
     def _go_on(self, worker: Worker) -> None:
-        worker.spec = None
+        worker.job = None
         if self._waiting:
             worker.begin(self._waiting.popleft())
         else:
             self._busy.remove(worker)
             worker.end()
 
-    def _bury(self, worker: Worker, spec: RunSpec) -> None:
+    def _bury(self, worker: Worker, job: Job) -> None:
         """Its run is tried again when the others have had their turn; after some tries it counts as failed."""
         self._busy.remove(worker)
         how = worker.end()
-        self._deaths[spec.key] += 1
-        if self._deaths[spec.key] < TRIES:
-            self._waiting.append(spec)
-            self._tally.again(spec)
+        self._deaths[job.key] += 1
+        if self._deaths[job.key] < TRIES:
+            self._waiting.append(job)
+            self._tally.again(job)
         else:
-            self._bench.store.add(failed(spec, f"its process died {TRIES} times, the last time {how}"))
-            self._tally.over(spec)
+            self._store.add(failed(job, f"its process died {TRIES} times, the last time {how}"))
+            self._tally.over(job)
         self._hire()

@@ -11,9 +11,10 @@ from contextlib import suppress
 from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from paretoda.bench.contenders import RunSpec
+from paretoda.bench.jobs import How, Job, failed
 from paretoda.bench.store import Row
 
 if TYPE_CHECKING:
@@ -30,15 +31,14 @@ class Worker:
     """A process that makes one run after the other, seen from the bench.
 
     Args:
-        data: folder of the suites' files.
-        work: folder for unpacked archives.
+        how: it makes them.
     """
 
-    def __init__(self, data: Path | None, work: Path) -> None:
+    def __init__(self, how: How) -> None:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
-        self.spec: RunSpec | None = None
-        self._process = context.Process(target=serve, args=(theirs, data, work))
+        self.job: Job | None = None
+        self._process = context.Process(target=serve, args=(theirs, how))
         resource_tracker.ensure_running()  # it unblocks SIGINT when it starts, so it must have started before
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the bench's affair alone
         try:
@@ -47,11 +47,11 @@ class Worker:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
         theirs.close()
 
-    def begin(self, spec: RunSpec) -> None:
+    def begin(self, job: Job) -> None:
         """Hand it a run; if it is dead already, its pipe will say so."""
-        self.spec = spec
+        self.job = job
         with suppress(OSError):
-            self.pipe.send(spec)
+            self.pipe.send(job)
 
     def hear(self) -> str | Row | None:
         """The next thing that it says; None if it died."""
@@ -64,7 +64,7 @@ class Worker:
     def end(self) -> str:
         """Stop the process, whatever it does; in words, how it ended."""
         self.pipe.close()
-        self._process.join(_PATIENCE if self.spec is None else 0.2)
+        self._process.join(_PATIENCE if self.job is None else 0.2)
         for stop in (self._process.terminate, self._process.kill):
             if self._process.is_alive():
                 stop()
@@ -73,7 +73,7 @@ class Worker:
         return f"with signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def serve(pipe: Connection, data: Path | None, work: Path) -> None:
+def serve(pipe: Connection, how: How) -> None:
     """Make the runs that come through the pipe until it is closed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     one_thread()
@@ -86,7 +86,7 @@ def serve(pipe: Connection, data: Path | None, work: Path) -> None:
 
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(take_or_fail(pipe.recv(), data, work, [after]))
+            pipe.send(take_or_fail(how, pipe.recv(), [after]))
 
 
 def one_thread() -> None:
@@ -99,19 +99,19 @@ def one_thread() -> None:
     threadpool_limits(1)
 
 
-def take_or_fail(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
-    """One run; whatever error it ends with is its result, and the others go on."""
+def take_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
+    """Make a run of a benchmark."""
     from paretoda.bench.taking import take  # noqa: PLC0415  (the bench itself trains nothing)
 
+    return take(spec, data, work, after)
+
+
+def take_or_fail(how: How, job: Job, after: Sequence[After] = ()) -> Row:
+    """One run; whatever error it ends with is its result, and the others go on."""
     try:
-        return take(spec, data, work, after)
+        return how.take(job, how.data, how.work, after)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         expected = isinstance(error, (ValueError, OSError))
         where = "" if expected else f" ({Path(frame.filename).name}, line {frame.lineno})"
-        return failed(spec, f"{type(error).__name__}: {' '.join(str(error).split())}{where}")
-
-
-def failed(spec: RunSpec, reason: str) -> dict[str, Any]:
-    """The line of a run that did not finish."""
-    return {**spec.line, "error": reason}
+        return failed(job, f"{type(error).__name__}: {' '.join(str(error).split())}{where}")

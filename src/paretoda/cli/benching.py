@@ -13,10 +13,11 @@ from typing import Any
 import typer
 
 from paretoda import __version__
+from paretoda.bench.bench import Bench
 from paretoda.bench.by_class import class_rows
 from paretoda.bench.contenders import Contender, baseline, cross, plan, read_contenders
 from paretoda.bench.loading import needs_files
-from paretoda.bench.runner import Bench, run_local
+from paretoda.bench.runner import run_local
 from paretoda.bench.selection import select_variants
 from paretoda.bench.store import Row
 from paretoda.bench.suites import data_folder, find_suite

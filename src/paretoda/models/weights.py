@@ -37,7 +37,7 @@ def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
     # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
     model.load_state_dict(state)
     if unused:
-        _LOG.warning("%s: %s not used, the model is an encoder without a classifier", path.name, ", ".join(unused))
+        _LOG.info("%s: %s not used, the model is an encoder without a classifier", path.name, ", ".join(unused))
     return unused
 
 

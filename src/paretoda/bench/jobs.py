@@ -1,0 +1,90 @@
+"""What can be run and kept: anything with a key, a line and a number of steps; and how far several of them are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from paretoda.bench.store import Row
+
+if TYPE_CHECKING:
+    from paretoda.training.loop import After
+
+Tell = Callable[[int, int], None]
+"""Called with the steps taken and the steps of all runs together."""
+
+
+class Job(Protocol):
+    """A run to be made, as plain values that another process can be told."""
+
+    @property
+    def key(self) -> str:
+        """Of everything that decides the result."""
+        ...
+
+    @property
+    def line(self) -> Row:
+        """What its result says of it."""
+        ...
+
+    @property
+    def steps(self) -> int:
+        """How much of the progress it is."""
+        ...
+
+
+Take = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
+"""A function of a module: from a job, the data's folder, one for unpacked archives and hooks to its whole line."""
+
+
+@dataclass(frozen=True)
+class How:
+    """What makes a job.
+
+    Args:
+        take: makes one.
+        data: folder of the suites' files; None where everything is embedded.
+        work: folder for unpacked archives.
+    """
+
+    take: Take
+    data: Path | None
+    work: Path
+
+
+def failed(job: Job, reason: str) -> Row:
+    """The line of a run that did not finish."""
+    return {**job.line, "error": reason}
+
+
+class Tally:
+    """How many steps the jobs have taken, told at every change.
+
+    Args:
+        jobs: that are to be made.
+        tell: who wants to know.
+    """
+
+    def __init__(self, jobs: Sequence[Job], tell: Tell | None) -> None:
+        self._steps = {job.key: job.steps for job in jobs}
+        self._taken = dict.fromkeys(self._steps, 0)
+        self._tell = tell
+
+    def step(self, job: Job) -> None:
+        """One step more."""
+        self._set(job, min(self._taken[job.key] + 1, self._steps[job.key]))
+
+    def again(self, job: Job) -> None:
+        """It begins anew."""
+        self._set(job, 0)
+
+    def over(self, job: Job) -> None:
+        """It has ended, one way or the other."""
+        self._set(job, self._steps[job.key])
+
+    def _set(self, job: Job, taken: int) -> None:
+        self._taken[job.key] = taken
+        if self._tell is not None:
+            self._tell(sum(self._taken.values()), sum(self._steps.values()))

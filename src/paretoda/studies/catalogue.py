@@ -1,0 +1,49 @@
+"""All studies by name."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import replace
+
+from paretoda.job.directory import environment
+from paretoda.studies.ablation import ablation
+from paretoda.studies.ask import Ask
+from paretoda.studies.backbones import backbones
+from paretoda.studies.front import front
+from paretoda.studies.guides import guides
+from paretoda.studies.page import Page
+from paretoda.studies.path import path
+from paretoda.studies.scales import scales
+
+STUDIES: dict[str, Callable[[Ask], Page]] = {
+    "ablation": ablation,
+    "path": path,
+    "scales": scales,
+    "backbones": backbones,
+    "front": front,
+    "guides": guides,
+}
+"""Name -> study."""
+
+
+def make_study(name: str, ask: Ask, command: str) -> Page:
+    """Make the runs that are missing, write the page, and return it.
+
+    Args:
+        name: of the study.
+        ask: what is asked for.
+        command: that repeats it.
+    """
+    ask.chosen()
+    page = STUDIES[name](ask)
+    facts = {
+        "command": command or shlex.join(["paretoda", "study", name]),
+        "seeds": f"0 to {ask.seeds - 1}",
+        "steps": str(ask.steps or "the study's own"),
+        "selection": "the ensemble of validators, where a table says chosen; the last step elsewhere",
+        **environment(),
+    }
+    page = replace(page, facts=facts)
+    page.write(ask.directory)
+    return page

@@ -1,0 +1,163 @@
+"""A study's results as one page: the same sections as Markdown with links, and as HTML with everything inside."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from markupsafe import Markup
+
+from paretoda.training.files import write_text
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table of texts.
+
+    Args:
+        columns: headings; the first column is to the left, the others to the right.
+        rows: as many texts each.
+        bold: (row, column) of the texts that stand out.
+        words: all columns are to the left.
+    """
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    bold: frozenset[tuple[int, int]] = frozenset()
+    words: bool = False
+
+    def markdown(self) -> str:
+        """As Markdown."""
+        marked = [
+            [f"**{text}**" if (i, j) in self.bold else text for j, text in enumerate(map(_plain, row))]
+            for i, row in enumerate(self.rows)
+        ]
+        rule = [":---", *[":---" if self.words else "---:"] * (len(self.columns) - 1)]
+        return "".join(f"| {' | '.join(row)} |\n" for row in [list(map(_plain, self.columns)), rule, *marked])
+
+    def csv(self) -> str:
+        """For programs."""
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
+        return text.getvalue()
+
+    def html(self) -> Markup:
+        """As HTML."""
+        head = Markup("").join(Markup("<th>{}</th>").format(name) for name in self.columns)
+        body = Markup("").join(
+            Markup("<tr>{}</tr>").format(
+                Markup("").join(
+                    Markup("<td><b>{}</b></td>" if (i, j) in self.bold else "<td>{}</td>").format(text)
+                    for j, text in enumerate(row)
+                )
+            )
+            for i, row in enumerate(self.rows)
+        )
+        frame = Markup("<div><table{}><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>")
+        return frame.format(Markup(' class="words"') if self.words else "", head, body)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the page: heading, sentences, table and figure, each where there is one.
+
+    Args:
+        heading: above everything.
+        sentences: one paragraph each.
+        grid: the table.
+        figure: file name of an SVG in the study's directory.
+    """
+
+    heading: str
+    sentences: Sequence[str] = ()
+    grid: Grid | None = None
+    figure: str | None = None
+
+
+@dataclass(frozen=True)
+class Page:
+    """What a study found.
+
+    Args:
+        title: of the page.
+        answer: the result in a few sentences.
+        sections: tables and figures.
+        facts: what is needed to repeat it: command, seeds, steps, versions.
+        failures: one sentence for each run that failed.
+    """
+
+    title: str
+    answer: Sequence[str]
+    sections: Sequence[Section]
+    facts: Mapping[str, str] = field(default_factory=dict)
+    failures: Sequence[str] = ()
+
+    def markdown(self) -> str:
+        """The page with its figures as links."""
+        parts = [f"# {_plain(self.title)}", *map(_plain, self.answer)]
+        for section in self._all():
+            parts += [f"## {_plain(section.heading)}", *map(_plain, section.sentences)]
+            parts += [section.grid.markdown().rstrip("\n")] if section.grid else []
+            parts += [f"![{_plain(section.heading)}]({section.figure})"] if section.figure else []
+        return "\n\n".join(parts) + "\n"
+
+    def html(self, directory: Path) -> str:
+        """The page with its figures inside."""
+        parts = [Markup("<h1>{}</h1>").format(self.title)]
+        parts += [Markup('<p class="answer">{}</p>').format(sentence) for sentence in self.answer]
+        for section in self._all():
+            parts.append(Markup("<h2>{}</h2>").format(section.heading))
+            parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.sentences]
+            parts += [section.grid.html()] if section.grid else []
+            if section.figure:
+                picture = base64.b64encode((directory / section.figure).read_bytes()).decode("ascii")
+                tag = Markup('<img alt="{}" src="data:image/svg+xml;base64,{}">')
+                parts.append(tag.format(section.heading, picture))
+        return _FRAME.format(title=self.title, style=Markup(_STYLE), body=Markup("\n").join(parts))
+
+    def write(self, directory: Path) -> None:
+        """Write study.md, report.html and a CSV of every table."""
+        write_text(directory / "study.md", self.markdown())
+        write_text(directory / "report.html", self.html(directory))
+        for section in self.sections:
+            if section.grid is not None:
+                write_text(directory / f"{_file_name(section.heading)}.csv", section.grid.csv())
+
+    def _all(self) -> list[Section]:
+        more = [Section("Failed runs", self.failures)] if self.failures else []
+        facts = Grid(["", "value"], [[name, value] for name, value in self.facts.items()], words=True)
+        return [*self.sections, *more, *([Section("To repeat it", grid=facts)] if self.facts else [])]
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", " ".join(text.split()))
+
+
+def _file_name(heading: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
+
+
+_STYLE = """
+:root{color-scheme:light dark;--text:#1d2330;--soft:#5a6375;--line:#dde1e8;--back:#f6f7f9;--panel:#fff}
+@media (prefers-color-scheme:dark){:root{--text:#e6e9ef;--soft:#a3acbc;--line:#39404e;--back:#14171d;--panel:#1c2129}}
+body{max-width:62rem;margin:0 auto;padding:1.5rem 1rem 3rem;background:var(--back);color:var(--text);
+font:15px/1.5 system-ui,"Segoe UI","DejaVu Sans",sans-serif}
+h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;margin:1.6rem 0 .3rem}p{margin:.3rem 0;overflow-wrap:anywhere}
+.answer{font-size:1.05rem}img{max-width:100%;height:auto;background:#fff;border-radius:8px;margin-top:.5rem}
+div{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem;margin:.5rem 0}
+td:first-child{min-width:9rem}
+th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
+th{color:var(--soft);vertical-align:bottom}th:first-child,td:first-child,.words *{text-align:left}
+td{overflow-wrap:anywhere}
+"""
+
+_FRAME = Markup(
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+    '<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{style}</style>\n</head>\n'
+    "<body>\n{body}\n</body>\n</html>\n"
+)

@@ -1,0 +1,149 @@
+"""Is it sensitive to the scale of the losses? L_S times λ0 and L_D times λ1, as in the paper's sensitivity figure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from statistics import fmean
+
+import numpy as np
+from torch import Tensor
+
+from paretoda.bench.store import Row
+from paretoda.domains import Objective, Snapshot, Source, Target
+from paretoda.studies.ask import Ask
+from paretoda.studies.benched import with_steps
+from paretoda.studies.figures import panels, save
+from paretoda.studies.lab import open_lab
+from paretoda.studies.page import Grid, Page, Section
+from paretoda.studies.trials import Trial, failures, run_trials
+from paretoda.training.loop import After
+
+FACTORS = (0.1, 0.5, 1.0, 1.5)
+SCHEMES = {
+    "sum": {"scheme": "linear"},
+    "ParetoDA as printed": {"scheme": "paretoda-paper", "guide": "tcm"},
+    "paretoda": {"scheme": "paretoda"},
+}
+
+
+class Scaled(Objective):
+    """An objective times a number: what the encoder and the head lower; its own networks learn as before.
+
+    Args:
+        inner: the objective.
+        factor: the number.
+    """
+
+    def __init__(self, inner: Objective, factor: float) -> None:
+        super().__init__()
+        self.inner, self.factor = inner, factor
+
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """The factor times the objective."""
+        value: Tensor = self.factor * self.inner(source, target)
+        return value
+
+    def private_loss(self, source: Source, target: Target) -> Tensor | None:
+        """The objective's own, unscaled."""
+        return self.inner.private_loss(source, target)
+
+    def advance(self, progress: float) -> None:
+        """Pass it on."""
+        self.inner.advance(progress)
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Pass it on."""
+        self.inner.refresh(snapshot)
+
+
+def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+    """Train with scaled losses; oracle accuracy of the chosen and of the last model."""
+    lab = open_lab(trial, data, work)
+    for name, factor in trial.extra["factors"].items():
+        lab.step.objectives[name] = Scaled(lab.step.objectives[name], factor)
+    trained = lab.train(after)
+    last = lab.oracle_accuracy()
+    choice = trained.candidates.choice()
+    if choice is not None:
+        trained.candidates.put_back(choice.index, lab.step)
+    return {"oracle_accuracy": {"chosen": lab.oracle_accuracy(), "last": last}}
+
+
+def scales(ask: Ask) -> Page:
+    """Run all pairs of factors under each scheme."""
+    task = ask.one()
+    trials = [
+        Trial(
+            ask.suite,
+            task,
+            f"{name}|{first}|{second}",
+            seed,
+            with_steps(ask, {"method": "dann", "target_loss": "tcm", **settings}),
+            {"factors": {"source": first, "alignment": second}},
+        )
+        for seed in range(ask.seeds)
+        for name, settings in SCHEMES.items()
+        for first in FACTORS
+        for second in FACTORS
+    ]
+    rows = run_trials(ask, trials, measure)
+    values: dict[str, list[float]] = {}
+    for row in rows:
+        if "error" not in row:
+            values.setdefault(row["name"], []).append(100 * row["oracle_accuracy"]["chosen"])
+    means = {name: fmean(found) for name, found in values.items()}
+    return Page(
+        f"Scales of the losses on {ask.suite}, {task}",
+        [_told(scheme, means) for scheme in SCHEMES],
+        [_section(scheme, values) for scheme in SCHEMES] + [_picture(ask, means)],
+        failures=failures(rows),
+    )
+
+
+def _of(scheme: str, means: Mapping[str, float]) -> list[float]:
+    return [value for name, value in means.items() if name.startswith(f"{scheme}|")]
+
+
+def _told(scheme: str, means: Mapping[str, float]) -> str:
+    found = _of(scheme, means)
+    if not found:
+        return f"{scheme}: no result."
+    low, high = min(found), max(found)
+    return (
+        f"{scheme}: from {low:.1f} to {high:.1f} per cent over all scales (a range of {high - low:.1f} points), "
+        f"{fmean(found):.1f} on average."
+    )
+
+
+def _section(scheme: str, values: Mapping[str, list[float]]) -> Section:
+    rows = []
+    for first in FACTORS:
+        cells = [values.get(f"{scheme}|{first}|{second}", []) for second in FACTORS]
+        rows.append([f"λ0 = {first}", *(_cell(cell) for cell in cells)])
+    caption = "Oracle accuracy in per cent of the model chosen without target labels, mean ± std over seeds."
+    return Section(scheme, [caption], Grid(["", *(f"λ1 = {second}" for second in FACTORS)], rows))
+
+
+def _cell(values: Sequence[float]) -> str:
+    spread = f" ± {np.std(values, ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{fmean(values):.1f}{spread}" if values else ""
+
+
+def _picture(ask: Ask, means: Mapping[str, float]) -> Section:
+    """Heat maps on one scale of colours."""
+    figure, axes = panels(1, len(SCHEMES), width=3.6, height=3.4)
+    low, high = (min(means.values()), max(means.values())) if means else (0.0, 1.0)
+    for one, scheme in zip(axes, SCHEMES, strict=True):
+        grid = [[means.get(f"{scheme}|{first}|{second}", np.nan) for second in FACTORS] for first in FACTORS]
+        one.imshow(grid, vmin=low, vmax=high, cmap="viridis", origin="lower")
+        one.grid(False)
+        for (i, j), value in np.ndenumerate(np.array(grid)):
+            dark = (value - low) / ((high - low) or 1) < 0.6
+            one.text(j, i, f"{value:.1f}", ha="center", va="center", color="white" if dark else "black", fontsize=9)
+        one.set_xticks(range(len(FACTORS)), [str(factor) for factor in FACTORS])
+        one.set_yticks(range(len(FACTORS)), [str(factor) for factor in FACTORS])
+        one.set(xlabel="λ1 (alignment)", ylabel="λ0 (source)", title=scheme)
+    return Section(
+        "All scales", ["Brighter is better; one scale of colours."], None, save(figure, ask.directory / "scales.svg")
+    )

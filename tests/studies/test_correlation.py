@@ -1,0 +1,43 @@
+"""Correlations against scipy, and on checkpoints with known answers."""
+
+from math import isnan, nan
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+
+from paretoda.studies.correlation import between_runs, mean, pooled, spearman, within_runs
+
+
+def test_spearman_is_scipys() -> None:
+    rng = np.random.default_rng(0)
+    first, second = rng.integers(0, 6, 40).astype(float), rng.normal(size=40)
+    assert spearman(first.tolist(), second.tolist()) == pytest.approx(spearmanr(first, second).statistic)
+
+
+def test_what_is_constant_too_short_or_not_finite_has_no_correlation() -> None:
+    assert isnan(spearman([1, 1, 1], [1, 2, 3]))
+    assert isnan(spearman([1, 2], [1, 2]))
+    assert spearman([1, 2, 3, nan], [1, 2, 3, -9]) == pytest.approx(1)
+    assert isnan(mean([nan]))
+    assert mean([nan, 2.0]) == 2.0
+
+
+def test_within_runs_and_over_all_may_say_the_opposite() -> None:
+    lines = [
+        {
+            "task": "t",
+            "name": "linear",
+            "seed": seed,
+            "step": step,
+            "oracle_accuracy": 0.1 * step + seed,
+            "criteria": {"good": 0.1 * step + seed, "opposite": step - 100 * seed},
+        }
+        for seed in range(4)
+        for step in range(1, 6)
+    ]
+    assert pooled(lines, "good") == {"t": pytest.approx(1)}
+    assert within_runs(lines, "good") == pytest.approx(1)
+    assert within_runs(lines, "opposite") == pytest.approx(1)
+    assert pooled(lines, "opposite")["t"] < -0.8
+    assert between_runs(lines, "opposite") == pytest.approx(-1)

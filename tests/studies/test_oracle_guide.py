@@ -1,0 +1,34 @@
+"""The ideal guide knows target labels, so no setting can name it."""
+
+import pytest
+import torch
+from torch.nn import functional
+
+from paretoda.domains import Source, Target
+from paretoda.evaluation import oracle
+from paretoda.evaluation.oracle import OracleGuide
+from paretoda.job.settings import SettingsError, make_settings
+from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+
+
+@pytest.mark.parametrize("name", ["oracle", "Oracle", "oracle-guide", "OracleGuide"])
+def test_no_setting_names_the_oracle(name: str) -> None:
+    for field in ("guide", "target_loss", "method", "select"):
+        with pytest.raises(SettingsError, match=r"unknown|no "):
+            make_settings({field: name})
+
+
+def test_no_table_holds_it() -> None:
+    for table in (GUIDES, TARGET_LOSSES, ALIGNMENTS):
+        assert OracleGuide not in table.values()
+    assert OracleGuide.__module__ == oracle.__name__
+
+
+def test_it_is_the_cross_entropy_of_the_samples_that_the_index_names() -> None:
+    labels = torch.tensor([2, 0, 1, 1])
+    logits = torch.randn(2, 3, generator=torch.Generator().manual_seed(0))
+    source = Source(torch.zeros(1, 2), torch.zeros(1, 3), torch.zeros(1, dtype=torch.long), labels=torch.tensor([0]))
+    held = Target(torch.zeros(2, 2), logits, torch.tensor([3, 0]))
+    guide = OracleGuide(labels)
+    assert guide(source, held) == functional.cross_entropy(logits, torch.tensor([1, 2]))
+    assert not guide.state_dict()
