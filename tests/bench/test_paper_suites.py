@@ -15,7 +15,8 @@ from paretoda.bench.paper_suites import (
     VISDA_CLASSES_PAPER,
     VISDA_PAPER,
 )
-from paretoda.report.tables import Look, make_table, markdown
+from paretoda.report.table_text import markdown
+from paretoda.report.tables import Look, make_table
 
 PAPER = Path(__file__).parents[3] / "shared" / "spec" / "paper.tex"
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.tables import Look, csv_text, latex, lines, make_table, markdown, notes
+from paretoda.report.table_text import csv_text, latex, markdown
+from paretoda.report.tables import Look, lines, make_table, notes
 
 
 def row(name: str, task: str, seed: int, value: float | None, **more: Any) -> dict[str, Any]:

@@ -27,7 +27,8 @@ from paretoda.core.names import unknown
 from paretoda.job.interrupt import InterruptedRunError
 from paretoda.job.settings import SettingsError
 from paretoda.report.bench_page import bench_page
-from paretoda.report.tables import Look, Table, csv_text, latex, make_table, markdown
+from paretoda.report.table_text import csv_text, latex, markdown
+from paretoda.report.tables import Look, Table, make_table
 from paretoda.training.files import write_text
 
 _METHODS = ("source-only", "dann")

@@ -6,12 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from importlib.resources import files
 from math import isnan
 from statistics import median
 
-from jinja2 import DictLoader, Environment, StrictUndefined
-
+from paretoda.report.layout import render
 from paretoda.report.ranks_plot import difference_panels, ranks_picture
 from paretoda.report.significance import Paired, Ranking, compare, corrected, differences, rank
 from paretoda.report.tables import PLAIN, Look, Row, Table, latest, lines, make_table, notes
@@ -53,10 +51,11 @@ def bench_page(
         "failures": [row for row in runs if "error" in row],
         "settings": _settings(runs),
         "versions": _versions(runs),
+        "points": points,
+        "p_text": p_text,
         "commands": list(filter(None, dict.fromkeys([command, *(str(row.get("command") or "") for row in runs)]))),
     }
-    page = _environment().get_template("bench.html")
-    return page.render(title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts)
+    return render("bench.html", title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts)
 
 
 def base_row(runs: Sequence[Row]) -> str:
@@ -185,11 +184,3 @@ def _versions(runs: Sequence[Row]) -> dict[str, str]:
             found.setdefault(name, {})[str(version)] = None
     found["selection"] = {str(row["selection"]): None for row in runs if row.get("selection")}
     return {name: ", ".join(versions) for name, versions in found.items() if versions}
-
-
-def _environment() -> Environment:
-    folder = files("paretoda.report") / "templates"
-    loader = DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in ("bench.html", "style.css")})
-    made = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    made.filters.update(points=points, p_text=p_text)
-    return made

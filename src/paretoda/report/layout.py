@@ -8,7 +8,7 @@ from typing import Any
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 
-_NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "style.css")
+_NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "style.css", "bench.css")
 
 
 def render(template: str, **values: Any) -> str:
