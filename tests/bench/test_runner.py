@@ -1,6 +1,7 @@
 """Runs in real processes: deaths are blamed on the right run, and errors stay where they are."""
 
 import multiprocessing
+import signal
 
 import numpy as np
 import pytest
@@ -8,8 +9,10 @@ from bench.made import ALONE, QUICK, SUITE, SUM, specs
 
 from paretoda.bench.bench import Bench
 from paretoda.bench.contenders import Contender, baseline
+from paretoda.bench.jobs import How
 from paretoda.bench.runner import TRIES, run_local
 from paretoda.bench.store import Store
+from paretoda.bench.worker import Worker, take_run
 from paretoda.job.directory import RunError
 
 
@@ -87,3 +90,19 @@ def test_nothing_is_started_where_nothing_is_missing(undisturbed, features, tmp_
     assert len(run_local(bench, 2, lambda *_: pytest.fail("a run was made"))) == 1
     assert bench.store.path.read_bytes() == before
     assert SUITE in before.decode()
+
+
+def test_ctrl_c_while_a_worker_starts_leaves_no_process(monkeypatch, tmp_path):
+    real = signal.pthread_sigmask
+
+    def pressed(how, signals):
+        old = real(how, signals)
+        if how == signal.SIG_UNBLOCK:
+            raise KeyboardInterrupt
+        return old
+
+    before = set(multiprocessing.active_children())
+    monkeypatch.setattr("paretoda.bench.worker.signal.pthread_sigmask", pressed)
+    with pytest.raises(KeyboardInterrupt):
+        Worker(How(take_run, None, tmp_path))
+    assert set(multiprocessing.active_children()) == before

@@ -38,14 +38,25 @@ class Worker:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.job: Job | None = None
-        self._process = context.Process(target=serve, args=(theirs, how))
+        self._process = context.Process(
+            target=serve, args=(theirs, how), daemon=True
+        )  # ends with the bench at the latest
+        try:
+            self._start()
+        except BaseException:  # Ctrl-C while it starts: nobody else knows of it
+            if self._process.pid is not None:
+                self.end()
+            raise
+        finally:
+            theirs.close()
+
+    def _start(self) -> None:
         resource_tracker.ensure_running()  # it unblocks SIGINT when it starts, so it must have started before
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the bench's affair alone
         try:
             self._process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
-        theirs.close()
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a waiting Ctrl-C is raised here
 
     def begin(self, job: Job) -> None:
         """Hand it a run; if it is dead already, its pipe will say so."""
