@@ -112,7 +112,7 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         scores=results.get("scores", {}),
         sentences=results.get("sentences", [_UNFINISHED]),
         predictions=read_predictions(directory.predictions.read_text(encoding="utf-8")) if results else [],
-        inputs=given,
+        inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
     )
 
 
