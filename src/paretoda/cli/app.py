@@ -136,7 +136,7 @@ def demo(
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Printed digits to real handwriting, without any data of yours: a table and a report in a few minutes."""
+    """Printed digits to real handwriting, without any data of yours: a table and a report in about a minute."""
     from paretoda.cli.demo import run_demo
     from paretoda.cli.screen import Screen
 
