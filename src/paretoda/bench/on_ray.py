@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 from importlib import import_module
+from socket import create_connection
 from types import ModuleType
 from typing import Any
 
@@ -81,9 +82,20 @@ def _ray() -> ModuleType:
 
 
 def _connect(ray: ModuleType, address: str) -> None:
-    try:
+    if address != "auto":
+        _check_address(address)
         ray.init(address=address, **_QUIET)
-    except ConnectionError as error:
-        if address != "auto":
-            raise RunError(f"there is no Ray cluster at {address}; `ray start --head` starts one") from error
+        return
+    try:
+        ray.init(address="auto", **_QUIET)
+    except ConnectionError:
         ray.init(address="local", include_dashboard=False, **_QUIET)
+
+
+def _check_address(address: str) -> None:
+    """Ray itself would wait for minutes where nobody answers."""
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        create_connection((host, int(port)), timeout=5).close()
+    except (OSError, ValueError) as error:
+        raise RunError(f"there is no Ray cluster at {address}; `ray start --head` starts one") from error
