@@ -46,6 +46,8 @@ def test_tables_appear_in_three_forms_and_scores_choose_among_learning_rates(ins
     again = inside(*given, "--out", tmp_path, "--base", "dann+im, sum")
     assert "6 runs, 6 are done already" in again.err
     assert "than dann+im, sum on average" in again.out
+    assert inside("report", tmp_path, "--out", tmp_path / "again.html").code == 0, "variants are chosen there as well"
+    assert "dann+im, sum" in (tmp_path / "again.html").read_text()
 
 
 def test_models_can_be_kept(inside, features, tmp_path):

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from paretoda.bench.store import Store, results
+from paretoda.bench.store import Store
 from paretoda.job.directory import RunError
 
 
@@ -47,11 +47,6 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path, line):
     store.path.write_text(f"{json.dumps(row('a'))}\n{line}\n{json.dumps(row('b'))}\n")
     with pytest.raises(RunError, match=r"line 2 of .*remove the line"):
         store.read()
-
-
-def test_of_a_run_that_was_made_twice_the_last_counts():
-    rows = [row("a", error="died"), row("b", value=1), row("a", value=2)]
-    assert results(rows, ["b", "a", "c"]) == [row("b", value=1), row("a", value=2)]
 
 
 def test_two_benches_in_one_directory_are_refused_until_the_first_has_ended(tmp_path):

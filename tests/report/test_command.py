@@ -96,11 +96,11 @@ def test_what_is_no_run_is_said_in_one_sentence(copy: Path, tmp_path: Path, insi
 
 
 def test_a_bench_gets_its_own_page(tmp_path: Path, inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = [{"name": "a"}, {"name": "b"}]
+    rows = [{"key": name, "suite": "s", "task": "t", "name": name, "seed": 0} for name in "ab"]
     (tmp_path / "runs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
     seen = []
 
-    def page(rows: list[dict[str, str]], *, title: str) -> str:
+    def page(rows: list[dict[str, object]], *, title: str) -> str:
         seen.append((rows, title))
         return "the page"
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paretoda.bench.contenders import RunSpec
+from paretoda.bench.jobs import missing, results
 from paretoda.bench.store import Row, Store
 
 
@@ -36,13 +37,8 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """Results so far, in the order of the plan, under the names that the plan has."""
-        found = {row["key"]: row for row in self.store.read()}
-        return [{**found[spec.key], "name": spec.contender.name} for spec in self.specs if spec.key in found]
+        return results(self.store.read(), self.specs)
 
     def missing(self) -> list[RunSpec]:
         """Runs without a result, each once; one that failed is tried again."""
-        found = {row["key"]: row for row in self.store.read()}
-        wanted: dict[str, RunSpec] = {}
-        for spec in self.specs:
-            wanted.setdefault(spec.key, spec)
-        return [spec for key, spec in wanted.items() if "error" in found.get(key, {"error": "not made yet"})]
+        return missing(self.store.read(), self.specs)

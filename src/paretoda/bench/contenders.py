@@ -12,7 +12,8 @@ from typing import Any
 from paretoda.bench.baselines import BASELINES
 from paretoda.bench.tasks import Suite
 from paretoda.core.names import unknown
-from paretoda.job.settings import SettingsError, make_settings, read_toml
+from paretoda.job.config_file import read_toml
+from paretoda.job.settings import SettingsError, make_settings
 
 
 @dataclass(frozen=True)

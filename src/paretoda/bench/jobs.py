@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from paretoda.bench.store import Row
 
@@ -35,6 +35,7 @@ class Job(Protocol):
         ...
 
 
+AnyJob = TypeVar("AnyJob", bound=Job)
 Take = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
 """A function of a module: from a job, the data's folder, one for unpacked archives and hooks to its whole line."""
 
@@ -52,6 +53,26 @@ class How:
     take: Take
     data: Path | None
     work: Path
+
+
+def results(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Row]:
+    """The lines of these jobs, in their order and under their names; of one that was made again, the last."""
+    found = {row["key"]: row for row in rows}
+    return [{**found[job.key], "name": job.line["name"]} for job in jobs if job.key in found]
+
+
+def missing(rows: Sequence[Row], jobs: Sequence[AnyJob]) -> list[AnyJob]:
+    """Jobs without a result, each once; one that failed is tried again."""
+    found = {row["key"]: "error" not in row for row in rows}
+    wanted: dict[str, AnyJob] = {}
+    for job in jobs:
+        wanted.setdefault(job.key, job)
+    return [job for key, job in wanted.items() if not found.get(key, False)]
+
+
+def failures(rows: Sequence[Row]) -> list[str]:
+    """One sentence for each run that failed."""
+    return [f"{row['task']}, {row['name']}, seed {row['seed']}: {row['error']}" for row in rows if "error" in row]
 
 
 def failed(job: Job, reason: str) -> Row:

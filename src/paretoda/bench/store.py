@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,7 +67,7 @@ class Store:
         except ValueError:
             row = None
         if not isinstance(row, dict) or "key" not in row:
-            raise RunError(f"line {number} of {self.path} is no run; remove the line, its run is made again")
+            raise RunError(f"line {number} of {self.path} is damaged; remove the line, its run is made again")
         return row
 
     def _cut_half_line(self) -> None:
@@ -76,9 +76,3 @@ class Store:
         with self.path.open("r+b") as file:
             if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
                 file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
-
-
-def results(rows: Sequence[Row], keys: Sequence[str]) -> list[Row]:
-    """The results of these runs, in their order; of a run that was made again, the last."""
-    last = {row["key"]: row for row in rows}
-    return [last[key] for key in keys if key in last]

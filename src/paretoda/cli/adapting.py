@@ -10,10 +10,11 @@ from typing import Any
 from paretoda.cli.screen import Screen
 from paretoda.core.names import unknown
 from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.config_file import read_toml
 from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError
 from paretoda.job.run import Run
-from paretoda.job.settings import Settings, SettingsError, make_settings, read_toml
+from paretoda.job.settings import Settings, SettingsError, make_settings
 
 _INPUTS = ("source", "target")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Sequence
 from dataclasses import replace
@@ -11,6 +10,8 @@ from typing import Any
 
 import torch
 
+from paretoda.bench.selection import select_variants
+from paretoda.bench.store import Store
 from paretoda.cli.screen import Screen
 from paretoda.data import open_samples
 from paretoda.job.build import pick_device
@@ -23,14 +24,12 @@ from paretoda.report.page import run_page
 from paretoda.report.pictures import oracle_pictures
 from paretoda.training.files import write_text
 
-_BENCH = "runs.jsonl"
-
 
 def run_report(
     screen: Screen, paths: Sequence[Path], labelled: str | None, out: Path | None, title: str | None
 ) -> None:
     """Write the page that fits what the directories hold."""
-    benches = [path for path in paths if (path / _BENCH).is_file()]
+    benches = [path for path in paths if Store(path).path.is_file()]
     if benches and len(benches) < len(paths):
         raise RunError(f"{benches[0]} is a bench and others are runs; report them one by one")
     if benches and labelled is not None:
@@ -47,18 +46,11 @@ def run_report(
 def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
     from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
 
-    rows = [row for path in paths for row in _lines(path / _BENCH)]
+    rows = select_variants([row for path in paths for row in Store(path).read()])
     if not rows:
-        raise RunError(f"{paths[0] / _BENCH} is empty: the bench has no finished run yet")
+        raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)
     return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
-
-
-def _lines(file: Path) -> list[dict[str, Any]]:
-    try:
-        return [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except ValueError as error:
-        raise RunError(f"{file} is damaged ({error})") from error
 
 
 def _runs(screen: Screen, paths: Sequence[Path], labelled: str | None, title: str | None) -> tuple[str, dict[str, Any]]:

@@ -18,7 +18,8 @@ from typing import Any
 
 from paretoda import __version__
 from paretoda.gradients import Report
-from paretoda.job.settings import Settings, make_settings, read_toml, to_toml
+from paretoda.job.config_file import read_toml, to_toml
+from paretoda.job.settings import Settings, make_settings
 from paretoda.training.files import write_json, write_text
 
 _INPUTS = ("source", "target")

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-import sys
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -16,12 +14,6 @@ from paretoda.evaluation.validators import VALIDATORS
 from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 
 PARTS = ("alignment", "target", "guide", "scheme")
 """What has options of its own."""
@@ -195,22 +187,3 @@ def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": 0.0, "select": "last"})
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The settings of a config file."""
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError as error:
-        raise SettingsError(f"there is no config file {path}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{path} is not a TOML file: {error}") from error
-
-
-def to_toml(values: Mapping[str, Any]) -> str:
-    """Flat settings as TOML: strings, numbers, booleans and lists of them; None is left out."""
-    return "".join(
-        f"{key} = {json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)}\n"
-        for key, value in values.items()
-        if value is not None
-    )

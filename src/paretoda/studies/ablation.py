@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paretoda.bench.contenders import Contender
+from paretoda.bench.jobs import failures
 from paretoda.studies.ask import Ask
-from paretoda.studies.benched import accuracy_section, both_tables, failed, run_contenders
+from paretoda.studies.benched import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Page
 
 
@@ -96,7 +97,7 @@ def ablation(ask: Ask) -> Page:
             accuracy_section("Chosen without target labels", chosen, columns),
             accuracy_section("After the last step", last, columns),
         ],
-        failures=failed(rows),
+        failures=failures(rows),
     )
 
 

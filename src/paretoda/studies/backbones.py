@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from paretoda.bench.contenders import Contender
+from paretoda.bench.jobs import failures
 from paretoda.studies.ask import SUITE, Ask
-from paretoda.studies.benched import accuracy_section, both_tables, failed, run_contenders
+from paretoda.studies.benched import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Grid, Page, Section
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -76,7 +77,7 @@ def backbones(ask: Ask) -> Page:
             accuracy_section("After the last step", last, {}),
             Section("In the paper", grid=PAPER),
         ],
-        failures=failed(turned),
+        failures=failures(turned),
     )
 
 

@@ -41,11 +41,6 @@ def with_steps(ask: Ask, settings: Mapping[str, Any], default: int | None = None
     return {**settings, **({} if steps is None else {"steps": steps})}
 
 
-def failed(rows: Sequence[Row]) -> list[str]:
-    """One sentence for each run without a result."""
-    return [f"{row['task']}, {row['name']}, seed {row['seed']}: {row['error']}" for row in rows if "error" in row]
-
-
 def both_tables(rows: Sequence[Row], measure: str) -> tuple[Table, Table]:
     """Of the models chosen without target labels, and after the last step."""
     return make_table(rows, measure=measure), make_table(rows, kind="last", measure=measure)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
 from paretoda.studies.ask import Ask
 from paretoda.studies.benched import with_steps
@@ -21,7 +22,7 @@ from paretoda.studies.hull import Front, make_front
 from paretoda.studies.lab import losses_now, open_lab
 from paretoda.studies.page import Grid, Page, Section
 from paretoda.studies.probe import probe
-from paretoda.studies.trials import Trial, failures, run_trials
+from paretoda.studies.trials import Trial, run_trials
 from paretoda.training.loop import After
 
 STEPS = 300

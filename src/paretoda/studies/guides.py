@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.studies.agreement import agreement, make_guides
@@ -26,7 +27,7 @@ from paretoda.studies.guide_tables import (
 )
 from paretoda.studies.lab import open_lab
 from paretoda.studies.page import Page, Section
-from paretoda.studies.trials import Trial, failures, run_trials
+from paretoda.studies.trials import Trial, run_trials
 from paretoda.training.files import write_text
 from paretoda.training.loop import After
 

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.nn import functional
 
+from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.oracle import OracleGuide
 from paretoda.studies.ask import Ask
@@ -17,7 +18,7 @@ from paretoda.studies.lab import Lab, losses_now, open_lab
 from paretoda.studies.page import Page, Section
 from paretoda.studies.path_facts import facts_of, table
 from paretoda.studies.path_figure import picture
-from paretoda.studies.trials import Trial, failures, run_trials
+from paretoda.studies.trials import Trial, run_trials
 from paretoda.training.loop import After
 
 _RECORDS = 25

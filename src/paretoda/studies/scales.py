@@ -9,6 +9,7 @@ from statistics import fmean
 import numpy as np
 from torch import Tensor
 
+from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
 from paretoda.domains import Objective, Snapshot, Source, Target
 from paretoda.studies.ask import Ask
@@ -16,7 +17,7 @@ from paretoda.studies.benched import with_steps
 from paretoda.studies.figures import panels, save
 from paretoda.studies.lab import open_lab
 from paretoda.studies.page import Grid, Page, Section
-from paretoda.studies.trials import Trial, failures, run_trials
+from paretoda.studies.trials import Trial, run_trials
 from paretoda.training.loop import After
 
 FACTORS = (0.1, 0.5, 1.0, 1.5)

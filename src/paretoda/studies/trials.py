@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from paretoda.bench.jobs import How
+from paretoda.bench.jobs import How, missing, results
 from paretoda.bench.runner import make
-from paretoda.bench.store import Row, Store, results
+from paretoda.bench.store import Row, Store
 from paretoda.job.settings import make_settings
 from paretoda.studies.ask import Ask
 
@@ -71,18 +71,10 @@ def run_trials(ask: Ask, trials: Sequence[Trial], measure: Measure) -> list[Row]
     """
     store = Store(ask.directory)
     with store.held():
-        done = {row["key"] for row in store.read() if "error" not in row}
-        missing = list({trial.key: trial for trial in trials if trial.key not in done}.values())
-        make(store, missing, How(partial(_line, measure), ask.folder(), ask.directory / "data"), ask.jobs, ask.tell)
-    found = results(store.read(), [trial.key for trial in trials])
-    names = {trial.key: trial.name for trial in trials}
-    return [{**row, "name": names[row["key"]]} for row in found]
+        how = How(partial(_line, measure), ask.folder(), ask.directory / "data")
+        make(store, missing(store.read(), trials), how, ask.jobs, ask.tell)
+    return results(store.read(), trials)
 
 
 def _line(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
     return {**trial.line, **measure(trial, data, work, after)}
-
-
-def failures(rows: Sequence[Row]) -> list[str]:
-    """One sentence for each run without a result."""
-    return [f"{row['task']}, {row['name']}, seed {row['seed']}: {row['error']}" for row in rows if "error" in row]

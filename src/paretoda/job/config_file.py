@@ -1,0 +1,35 @@
+"""Settings as a TOML file, written and read."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paretoda.job.settings import SettingsError
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings of a config file."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"there is no config file {path}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise SettingsError(f"{path} is not a TOML file: {error}") from error
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Flat settings as TOML: strings, numbers, booleans and lists of them; None is left out."""
+    return "".join(
+        f"{key} = {json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)}\n"
+        for key, value in values.items()
+        if value is not None
+    )
