@@ -13,7 +13,7 @@ from bench.test_loading import write_images
     [
         (("digit",), "did you mean 'digits'"),
         (("digits", "--tasks", "x"), "there is no task 'x'"),
-        (("digits", "--methods", "dan"), "did you mean 'dann'"),
+        (("digits", "--methods", "dannn"), "did you mean 'dann'"),
         (("digits", "--schemes", "pareto"), "did you mean 'paretoda'"),
         (("digits", "--target-losses", "tmc"), "did you mean 'tcm'"),
         (("digits", "--baselines", "logistc"), "did you mean 'logistic'"),

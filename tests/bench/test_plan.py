@@ -35,7 +35,7 @@ def test_a_method_may_fix_its_loss_and_nothing_is_listed_twice():
 
 @pytest.mark.parametrize(
     ("methods", "losses", "schemes", "said"),
-    [(["dan"], ["tcm"], ["linear"], "dann"), (["dann"], ["tmc"], ["linear"], "tcm"), (["dann"], ["tcm"], ["x"], "x")],
+    [(["dannn"], ["tcm"], ["linear"], "dann"), (["dann"], ["tmc"], ["linear"], "tcm"), (["dann"], ["tcm"], ["x"], "x")],
 )
 def test_unknown_names_are_told_before_anything_runs(methods, losses, schemes, said):
     with pytest.raises(SettingsError, match=said):

@@ -83,7 +83,7 @@ def test_image_folders(tmp_path: Path, inside: Inside) -> None:
 
 
 WRONG_SETTINGS = {
-    ("--method", "dan"): "there is no method 'dan'; did you mean 'dann'?",
+    ("--method", "dannn"): "there is no method 'dannn'; did you mean 'dann'?",
     ("--method", "dann+tmc"): "did you mean 'tcm'?",
     ("--method", "dann+im", "--target-loss", "tcm"): "contradict",
     ("--scheme", "paretada"): "did you mean 'paretoda'?",

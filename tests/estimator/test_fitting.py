@@ -148,7 +148,7 @@ def test_domains_that_cannot_be_get_a_clear_error(toy, small, third, message):
 
 def test_bad_settings_and_weights_of_samples_get_a_clear_error(toy):
     with pytest.raises(SettingsError, match="did you mean 'dann'"):
-        ParetoDAClassifier(method="dan").fit(toy.xs, toy.ys)
+        ParetoDAClassifier(method="dannn").fit(toy.xs, toy.ys)
     with pytest.raises(SettingsError, match="steps"):
         ParetoDAClassifier(steps=0).fit(toy.xs, toy.ys)
     with pytest.raises(TypeError, match="sample_weight"):

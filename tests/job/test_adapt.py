@@ -183,7 +183,7 @@ def test_directories_that_cannot_be_used_are_refused(files, small):
 
 def test_bad_settings_get_one_sentence(files):
     for settings, message in [
-        ({"method": "dan"}, "there is no method 'dan'; did you mean 'dann'"),
+        ({"method": "dannn"}, "there is no method 'dannn'; did you mean 'dann'"),
         ({"stepps": 3}, "there is no setting 'stepps'; did you mean 'steps'"),
         ({"steps": 0}, "steps: Input should be greater than or equal to 1"),
         ({"method": "dann+mcq"}, "there is no target loss 'mcq'"),

@@ -8,8 +8,14 @@ from functools import partial
 from paretoda.core.names import unknown
 from paretoda.core.options import Options, with_options
 from paretoda.domains import Objective
+from paretoda.objectives.alignment.afn import Afn
 from paretoda.objectives.alignment.cdan import Cdan
+from paretoda.objectives.alignment.coral import Coral
+from paretoda.objectives.alignment.dan import Dan
 from paretoda.objectives.alignment.dann import Dann
+from paretoda.objectives.alignment.ddc import Ddc
+from paretoda.objectives.alignment.jan import Jan
+from paretoda.objectives.alignment.jan_adversarial import JanA
 from paretoda.objectives.alignment.mdd import Mdd
 from paretoda.objectives.guide.agreement import AgreementGuide
 from paretoda.objectives.guide.information import InformationGuide
@@ -18,8 +24,11 @@ from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
 from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.objectives.target.agreement import Agreement
+from paretoda.objectives.target.bnm import Bnm
+from paretoda.objectives.target.bsp import Bsp
 from paretoda.objectives.target.entropy import Entropy
 from paretoda.objectives.target.information import Information
+from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.tcm import Tcm
 
 Factory = Callable[..., Objective]
@@ -34,6 +43,12 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "cdan": Cdan,
     "cdan-e": partial(Cdan, entropy=True),
     "mdd": Mdd,
+    "dan": Dan,
+    "ddc": Ddc,
+    "jan": Jan,
+    "jan-a": JanA,
+    "coral": Coral,
+    "afn": Afn,
 }
 """Name -> what brings the domains together; None for nothing."""
 
@@ -43,6 +58,9 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "im": Information,
     "entropy": Entropy,
     "agreement": Agreement,
+    "mcc": Mcc,
+    "bnm": Bnm,
+    "bsp": Bsp,
 }
 """Name -> what is lowered on the unlabelled target; None for nothing."""
 
@@ -100,15 +118,24 @@ __all__ = [
     "GUIDES",
     "SOURCE_LOSSES",
     "TARGET_LOSSES",
+    "Afn",
     "Agreement",
     "AgreementGuide",
+    "Bnm",
+    "Bsp",
     "Cdan",
+    "Coral",
     "CrossEntropy",
+    "Dan",
     "Dann",
+    "Ddc",
     "Entropy",
     "Factory",
     "Information",
     "InformationGuide",
+    "Jan",
+    "JanA",
+    "Mcc",
     "Mdd",
     "NeighbourGuide",
     "Options",

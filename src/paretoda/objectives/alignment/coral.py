@@ -1,0 +1,79 @@
+"""Deep CORAL: activations with the same covariance in both domains (Sun and Saenko, 2016)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from torch import Tensor
+
+from paretoda.domains import Objective, Source, Target
+from paretoda.objectives.full_precision import full_precision
+
+
+def covariance(rows: Tensor) -> Tensor:
+    """The unbiased covariance of the columns; 0 for a single row.
+
+    Args:
+        rows: shape (n, d).
+
+    Returns:
+        Shape (d, d).
+    """
+    centred = rows - rows.mean(0)
+    return centred.T @ centred / max(len(rows) - 1, 1)
+
+
+@full_precision
+def coral(source: Tensor, target: Tensor) -> Tensor:
+    """The squared Frobenius distance of the two covariances, over 4 d².
+
+    Args:
+        source: shape (n, d).
+        target: shape (m, d).
+    """
+    return (covariance(source) - covariance(target)).square().mean() / 4
+
+
+@full_precision
+def moment_distance(source: Tensor, target: Tensor) -> Tensor:
+    """Mean squared differences of the means and of the covariances, both as they are; same shapes as `coral`."""
+    means = (source.mean(0) - target.mean(0)).square().mean()
+    return (covariance(source) - covariance(target)).square().mean() + means
+
+
+class Coral(Objective):
+    """The distance of the covariances of source and target.
+
+    Args:
+        features: width of the features; not used.
+        classes: number of classes; not used.
+        layer: whose covariances: those of the features, or of the logits, as in the paper.
+        means: compare the means as well, and leave out the factor 1/4, as in some later codes.
+        strength: of value and gradient.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        *,
+        layer: Literal["features", "logits"] = "features",
+        means: bool = False,
+        strength: float = 1.0,
+    ) -> None:
+        super().__init__()
+        if layer not in ("features", "logits"):
+            raise ValueError(f"layer must be 'features' or 'logits', got {layer!r}")
+        self.features, self.classes = features, classes
+        self.layer, self.means, self.strength = layer, means, strength
+
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """Strength times the distance."""
+        distance = moment_distance if self.means else coral
+        if self.layer == "logits":
+            return self.strength * distance(source.logits, target.logits)
+        return self.strength * distance(source.features, target.features)
+
+    def extra_repr(self) -> str:
+        """Settings."""
+        return f"layer={self.layer!r}, means={self.means}, strength={self.strength}"
