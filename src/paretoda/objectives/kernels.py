@@ -42,7 +42,7 @@ def adaptive_gaussians(distances: Tensor, scales: Sequence[float] = SCALES) -> T
     """The sum of Gaussian kernels whose bandwidths are multiples of the mean squared distance.
 
     That mean is taken over all pairs, the zeros of the diagonal among them, and is a constant: otherwise the encoder
-    could lower a discrepancy by moving everything apart.
+    could blur the kernels, by a few samples far away, instead of bringing the domains together.
 
     Args:
         distances: squared, shape (n, n).

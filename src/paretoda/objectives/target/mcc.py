@@ -1,4 +1,9 @@
-"""MCC: predictions of the target confuse no two classes (Jin et al., 2020)."""
+"""MCC: predictions of the target confuse no two classes (Jin et al., 2020).
+
+Row j of the paper's normalised confusion matrix says where the predictions of class j go; what stays on its diagonal
+is Σ w y_j² / Σ w y_j over the samples. In log space this is exact for classes that nothing is predicted to be: a small
+constant in the divisor would reward their disappearance, and find no fault with one class for all.
+"""
 
 from __future__ import annotations
 
@@ -10,26 +15,22 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.full_precision import full_precision
 from paretoda.objectives.target.entropy import entropies
 
-_UNSEEN = 1e-8
-"""Added to the total of a class that nothing is predicted to be."""
-
 
 @full_precision
 def class_confusion(logits: Tensor, temperature: float) -> Tensor:
     """The mean over classes of the share of a class's predictions that goes to other classes; 0 to (K - 1) / K.
 
-    Certain samples count up to twice as much; these weights, of mean 1, are constants.
+    Certain samples count up to twice as much, by their weights w = 1 + exp(-H), which are constants. Their common
+    factor, by which the paper gives them mean 1, falls out of the shares.
 
     Args:
         logits: shape (n, K).
         temperature: divides the logits, so that confident predictions still show what they confuse.
     """
-    log_p = functional.log_softmax(logits / temperature, 1)
-    certainty = 1 + torch.exp(-entropies(log_p.detach()))
-    p = log_p.exp()
-    confusion = p.T @ (p * (certainty / certainty.mean()).unsqueeze(1))
-    shares = confusion / (confusion.sum(1, keepdim=True) + _UNSEEN)
-    return (shares.sum() - shares.trace()) / logits.shape[1]
+    log_y = functional.log_softmax(logits / temperature, 1)
+    log_weights = torch.exp(-entropies(log_y.detach())).log1p().unsqueeze(1)
+    log_kept = (log_weights + 2 * log_y).logsumexp(0) - (log_weights + log_y).logsumexp(0)
+    return -log_kept.expm1().mean()
 
 
 class Mcc(Objective):
