@@ -96,7 +96,10 @@ def test_the_scheme_sees_the_inner_products_and_the_step_is_m_times_their_combin
     report = run(toy, scheme)
     gram = (rows @ rows.T).numpy()
     problem = Problem(
-        gram[:3, :3], report.losses, Guide(gram[:3, 3], gram[3, 3], float(toy.guide(toy.features()).detach()))
+        gram[:3, :3],
+        report.losses,
+        Guide(gram[:3, 3], gram[3, 3], float(toy.guide(toy.features()).detach())),
+        report.names,
     )
     assert report.alpha == pytest.approx(scheme(problem).alpha, abs=1e-9)
     assert torch.allclose(flat_grad(toy.encoder), 3 * torch.tensor(report.alpha) @ rows[:3], rtol=1e-9, atol=1e-12)

@@ -34,7 +34,7 @@ def test_a_run_leaves_everything_and_predicts_alone(files, small):
     assert not list(directory.checkpoint.parent.glob("candidate-*"))
     lines = directory.read_metrics()
     assert [line["step"] for line in lines] == list(range(1, 41))
-    assert set(lines[0]["weights"]) == {"source", "alignment", "target"}
+    assert set(lines[0]["weights"]) == {"source", "alignment", "target", "propagation"}
     assert json.loads(directory.results.read_text())["chosen_step"] == run.chosen
     loaded = load_predictor(directory.model, directory.description)
     samples = open_samples(files / "target.npz", labelled=False)
@@ -136,7 +136,7 @@ def test_every_guide_guides(arrays, guide):
         {"average": 0.9},
         {"every": 2, "average": 0.5},
         {"bn": "per-domain"},
-        {"scheme": "linear", "loss_weights": (1.0, 0.3, 0.3)},
+        {"scheme": "linear", "loss_weights": (1.0, 0.3, 0.3, 1.0)},
         {"head_losses": ("source",)},
         {"precision": "bf16"},
         {"clip": 0.1, "schedule": "constant", "label_smoothing": 0.1, "class_balanced": True},
@@ -258,15 +258,18 @@ def test_a_model_that_is_no_model_is_refused(files, small):
 
 
 def test_options_reach_their_parts(files, small):
-    told = ("alignment.hidden=8", "target.width=4", "guide.k=3", "scheme.lean=1.5", "scheme.prior=[1, 0.3, 0.3]")
+    told = (
+        "alignment.hidden=8", "target.width=4", "propagation.k=2", "guide.k=3", "scheme.lean=1.5",
+        "scheme.prior=[1, 0.3, 0.3, 1]",
+    )  # fmt: skip
     run = adapt(files / "source.npz", files / "target.npz", files / "run", **small, options=told)
     plain = adapt(files / "source.npz", files / "target.npz", **small)
     assert not states_equal(run.model, plain.model)
     settings, _ = RunDirectory(files / "run").read_config()
     assert settings.options == told
     assert settings.part_options == {
-        "alignment": {"hidden": 8}, "target": {"width": 4}, "guide": {"k": 3},
-        "scheme": {"lean": 1.5, "prior": [1, 0.3, 0.3]},
+        "alignment": {"hidden": 8}, "target": {"width": 4}, "propagation": {"k": 2}, "guide": {"k": 3},
+        "scheme": {"lean": 1.5, "prior": [1, 0.3, 0.3, 1]},
     }  # fmt: skip
 
 
@@ -276,6 +279,7 @@ def test_options_reach_their_parts(files, small):
         ("alignment.hiden=8", "'dann' has no option 'hiden'; did you mean 'hidden'"),
         ("scheme.floor=8", "'paretoda' has no option 'floor'; choose from lean, normalise, prior"),
         ("hidden=8", "options are written as part.name=value"),
+        ("agreement.k=8", "the part one of alignment, target, propagation, guide, scheme"),
         ("guide.k=0", "k must be 1 or more"),
         ("scheme.lean=x", "lean"),
     ],

@@ -26,7 +26,7 @@ def test_neighbours_are_those_of_a_plain_search_whatever_the_size_of_the_parts(m
         cosines = functional.cosine_similarity(features[i], features[others])
         expected.append(predictions[[others[j] for j in cosines.topk(4).indices]].mean(0))
     for part in (1024, 7):
-        monkeypatch.setattr("paretoda.objectives.guide.neighbours._AT_ONCE", part)
+        monkeypatch.setattr("paretoda.objectives.neighbourhood._AT_ONCE", part)
         assert torch.allclose(other_neighbours_prediction(features, predictions, 4), torch.stack(expected))
 
 

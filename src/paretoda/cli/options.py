@@ -52,15 +52,27 @@ class Setting:
 
 SETTINGS = (
     Setting("method", str, "dann", "alignment of the domains (`paretoda list methods`)", True),
-    Setting("target_loss", str, "tcm", "loss on the unlabelled target (`paretoda list target-losses`)", True),
+    Setting(
+        "target_loss", str, "tcm+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", True
+    ),
     Setting("scheme", str, "paretoda", "how the losses are weighted (`paretoda list schemes`)", True),
     Setting("guide", str, "agreement", "loss on held-out target data that guides (`paretoda list guides`)", True),
     Setting("loss_weights", List, (), "fixed weights for scheme 'linear': source, alignment, target"),
     Setting("head_losses", List, None, "objectives that reach the classifier's head"),
-    Setting("options", List, (), "of the parts themselves: alignment.hidden=256, target.width=64, guide.… or scheme.…"),
+    Setting(
+        "options",
+        List,
+        (),
+        "of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, guide.… or scheme.…",
+    ),
     Setting("voting", Literal["all", "last"], "all", "shared parameters whose gradients are compared"),
     Setting("every", int, 1, "refresh the weights every so many steps"),
-    Setting("average", float, 0.0, "share of the past when inner products are averaged over steps"),
+    Setting(
+        "average",
+        float,
+        None,
+        "share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
+    ),
     Setting("backbone", str, "auto", "network (`paretoda list backbones`)", True),
     Setting("backbone_weights", str, None, "local file with the backbone's weights (.pth, .safetensors)", True),
     Setting("frozen", bool, False, "compute the backbone's features once and train only the rest", True),
@@ -68,7 +80,13 @@ SETTINGS = (
     Setting("dropout", float, None, "of the features, in training; 0.5 on feature data and 0 on images if not given"),
     Setting("steps", int, 500, "training steps", True),
     Setting("batch_size", int, 64, "samples of each domain in a step", True),
-    Setting("lr", float, 0.01, "learning rate of new layers (a pretrained backbone's is a tenth)", True),
+    Setting(
+        "lr",
+        float,
+        None,
+        "learning rate of new layers, a pretrained backbone's is a tenth; 0.1 on features and 0.01 on images",
+        True,
+    ),
     Setting("momentum", float, 0.9, "of SGD"),
     Setting("weight_decay", float, 1e-3, "of SGD"),
     Setting("schedule", Literal["inverse", "constant"], "inverse", "how the learning rate falls"),

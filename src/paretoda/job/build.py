@@ -55,8 +55,9 @@ def make_scheme(settings: Settings) -> Scheme:
     if settings.loss_weights:
         options["weights"] = settings.loss_weights
     scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
-    if settings.average > 0:
-        scheme = Averaged(scheme, settings.average)
+    average = _or(settings.average, 0.95 if settings.scheme == "paretoda" else 0.0)
+    if average > 0:
+        scheme = Averaged(scheme, average)
     return Every(scheme, settings.every) if settings.every > 1 else scheme
 
 
@@ -74,7 +75,7 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
         pair.input_shape,
         len(pair.classes),
         bottleneck=settings.bottleneck,
-        dropout=settings.dropout if settings.dropout is not None else (0.5 if features else 0.0),
+        dropout=_or(settings.dropout, 0.5 if features else 0.0),
         weights=None if features else settings.backbone_weights,
     )
 
@@ -96,11 +97,15 @@ def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, O
         "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
         "alignment": make_alignment(settings.method, **shape, options=options["alignment"]),
         **{
-            part: make_target_loss(name, **shape, options=options["target"] if part == "target" else None)
+            part: make_target_loss(name, **shape, options=options[part])
             for part, name in settings.target_losses.items()
         },
     }
     return {name: objective for name, objective in made.items() if objective is not None}
+
+
+def _or(given: float | None, usual: float) -> float:
+    return usual if given is None else given
 
 
 def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
@@ -130,13 +135,14 @@ def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> St
         )
     for module in [model, *objectives.values(), *([guide] if guide is not None else [])]:
         module.to(device)
-    groups: list[dict[str, Any]] = parameter_groups(model, settings.lr)
+    lr = _or(settings.lr, 0.1 if pair.kind == "features" else 0.01)
+    groups: list[dict[str, Any]] = parameter_groups(model, lr)
     own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
     if own:
-        groups.append({"params": own, "lr": settings.lr, "name": "objectives"})
+        groups.append({"params": own, "lr": lr, "name": "objectives"})
     optimiser = torch.optim.SGD(
         groups,
-        lr=settings.lr,
+        lr=lr,
         momentum=settings.momentum,
         weight_decay=settings.weight_decay,
         nesterov=settings.momentum > 0,

@@ -15,10 +15,7 @@ from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
 
-PARTS = ("alignment", "target", "guide", "scheme")
-"""What has options of its own."""
-
-_OPTION = re.compile(rf"({'|'.join(PARTS)})\.(\w+)=(.+)")
+_OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
 
 class SettingsError(ValueError):
@@ -31,7 +28,9 @@ class Settings(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     method: str = Field("dann", description="alignment of the domains (`paretoda list methods`)")
-    target_loss: str = Field("tcm", description="loss on the unlabelled target (`paretoda list target-losses`)")
+    target_loss: str = Field(
+        "tcm+propagation", description="losses on the unlabelled target (`paretoda list target-losses`)"
+    )
     scheme: str = Field("paretoda", description="how the losses are weighted (`paretoda list schemes`)")
     guide: str = Field("agreement", description="loss on held-out target data that guides (`paretoda list guides`)")
     loss_weights: tuple[float, ...] = Field(
@@ -39,11 +38,17 @@ class Settings(BaseModel):
     )
     head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
     options: tuple[str, ...] = Field(
-        (), description="of the parts themselves: alignment.hidden=256, target.width=64, guide.… or scheme.…"
+        (),
+        description="of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, guide.… or scheme.…",
     )
     voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
     every: int = Field(1, ge=1, description="refresh the weights every so many steps")
-    average: float = Field(0.0, ge=0, lt=1, description="share of the past when inner products are averaged over steps")
+    average: float | None = Field(
+        None,
+        ge=0,
+        lt=1,
+        description="share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
+    )
     backbone: str = Field("auto", description="network (`paretoda list backbones`)")
     backbone_weights: str | None = Field(
         None, description="local file with the backbone's weights (.pth, .safetensors)"
@@ -55,7 +60,11 @@ class Settings(BaseModel):
     )
     steps: int = Field(500, ge=1, description="training steps")
     batch_size: int = Field(64, ge=2, description="samples of each domain in a step")
-    lr: float = Field(0.01, gt=0, description="learning rate of new layers (a pretrained backbone's is a tenth)")
+    lr: float | None = Field(
+        None,
+        gt=0,
+        description="learning rate of new layers, a pretrained backbone's is a tenth; 0.1 on features and 0.01 on images",
+    )
     momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
     weight_decay: float = Field(1e-3, ge=0, description="of SGD")
     schedule: Literal["inverse", "constant"] = Field("inverse", description="how the learning rate falls")
@@ -116,9 +125,10 @@ class Settings(BaseModel):
                 f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
             )
         for option in self.options:
-            if _OPTION.fullmatch(option) is None:
+            found = _OPTION.fullmatch(option)
+            if found is None or found[1] not in self.parts:
                 raise ValueError(
-                    f"options are written as part.name=value, the part one of {', '.join(PARTS)}: {option!r}"
+                    f"options are written as part.name=value, the part one of {', '.join(self.parts)}: {option!r}"
                 )
         for name in self.head_losses or ():
             if name not in self.losses:
@@ -126,9 +136,14 @@ class Settings(BaseModel):
         return self
 
     @property
+    def parts(self) -> tuple[str, ...]:
+        """What has options of its own: "target" is the first loss on the target, further ones have their own names."""
+        return ("alignment", *dict.fromkeys(["target", *self.target_losses]), "guide", "scheme")
+
+    @property
     def part_options(self) -> dict[str, dict[str, Any]]:
         """The options of each part by name; values are read as JSON where they are JSON, and are texts elsewhere."""
-        found: dict[str, dict[str, Any]] = {part: {} for part in PARTS}
+        found: dict[str, dict[str, Any]] = {part: {} for part in self.parts}
         for option in self.options:
             part, name, value = _OPTION.fullmatch(option).groups()  # type: ignore[union-attr]  # checked
             try:
@@ -186,4 +201,4 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
-    return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": 0.0, "select": "last"})
+    return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": None, "select": "last"})

@@ -14,9 +14,16 @@ from paretoda.objectives.alignment.coral import Coral
 from paretoda.objectives.alignment.dan import Dan
 from paretoda.objectives.alignment.dann import Dann
 from paretoda.objectives.alignment.ddc import Ddc
+from paretoda.objectives.alignment.dta import Dta
+from paretoda.objectives.alignment.gsp import Gsp
+from paretoda.objectives.alignment.jada import Jada
 from paretoda.objectives.alignment.jan import Jan
 from paretoda.objectives.alignment.jan_adversarial import JanA
+from paretoda.objectives.alignment.mcd import Mcd
 from paretoda.objectives.alignment.mdd import Mdd
+from paretoda.objectives.alignment.swd import Swd
+from paretoda.objectives.alignment.tat import Tat
+from paretoda.objectives.alignment.tpn import Tpn
 from paretoda.objectives.guide.agreement import AgreementGuide
 from paretoda.objectives.guide.information import InformationGuide
 from paretoda.objectives.guide.neighbours import NeighbourGuide
@@ -29,6 +36,7 @@ from paretoda.objectives.target.bsp import Bsp
 from paretoda.objectives.target.entropy import Entropy
 from paretoda.objectives.target.information import Information
 from paretoda.objectives.target.mcc import Mcc
+from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 
 Factory = Callable[..., Objective]
@@ -49,6 +57,13 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "jan-a": JanA,
     "coral": Coral,
     "afn": Afn,
+    "mcd": Mcd,
+    "swd": Swd,
+    "jada": Jada,
+    "tat": Tat,
+    "tpn": Tpn,
+    "dta": Dta,
+    "gsp": Gsp,
 }
 """Name -> what brings the domains together; None for nothing."""
 
@@ -58,6 +73,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "im": Information,
     "entropy": Entropy,
     "agreement": Agreement,
+    "propagation": Propagation,
     "mcc": Mcc,
     "bnm": Bnm,
     "bsp": Bsp,
@@ -129,19 +145,27 @@ __all__ = [
     "Dan",
     "Dann",
     "Ddc",
+    "Dta",
     "Entropy",
     "Factory",
+    "Gsp",
     "Information",
     "InformationGuide",
+    "Jada",
     "Jan",
     "JanA",
     "Mcc",
+    "Mcd",
     "Mdd",
     "NeighbourGuide",
     "Options",
+    "Propagation",
     "PrototypeGuide",
+    "Swd",
+    "Tat",
     "Tcm",
     "TcmGuide",
+    "Tpn",
     "make_alignment",
     "make_guide",
     "make_target_loss",

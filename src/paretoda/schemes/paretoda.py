@@ -13,6 +13,9 @@ from paretoda.core.min_norm import min_norm
 from paretoda.core.nearest import nearest_descent
 from paretoda.core.problem import Move, Problem, Vector, Weights
 
+PRIOR = {"alignment": 0.3, "target": 0.3}
+"""What an objective of this role is multiplied by in the wanted weights; 1 for any other (docs/decisions/0008)."""
+
 
 @dataclass(frozen=True)
 class ParetoDA:
@@ -25,10 +28,10 @@ class ParetoDA:
     Args:
         lean: how far the wanted weights lean to objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i, g_v)).
         normalise: whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
-        prior: what the wanted weights are multiplied by, one number for each objective; empty: 1 for all.
+        prior: what the wanted weights are multiplied by, one number for each objective; empty: `PRIOR` by role.
     """
 
-    lean: float = 0.0
+    lean: float = 5.0
     normalise: bool = False
     prior: tuple[float, ...] = ()
     guided: ClassVar[bool] = True
@@ -58,7 +61,7 @@ class ParetoDA:
         if self.prior and len(self.prior) != problem.size:
             raise ValueError(f"prior has {len(self.prior)} numbers for {problem.size} objectives")
         lengths = np.sqrt(np.diagonal(problem.gram))
-        weights = np.array(self.prior or (1.0,) * problem.size)
+        weights = np.array(self.prior or _by_role(problem))
         if self.lean > 0:
             product = lengths * np.sqrt(guide.square)
             cosines = np.divide(guide.dots, product, out=np.zeros(problem.size), where=product > 0)
@@ -67,6 +70,11 @@ class ParetoDA:
             weights = weights / np.maximum(lengths, 1e-6 * lengths.max())
         wanted: Vector = weights / weights.sum()
         return wanted
+
+
+def _by_role(problem: Problem) -> list[float]:
+    """The usual prior; 1 for all where roles are not known."""
+    return [PRIOR.get(role, 1.0) for role in problem.roles] or [1.0] * problem.size
 
 
 def _vanishes(problem: Problem, alpha: Vector, wanted: Vector) -> bool:

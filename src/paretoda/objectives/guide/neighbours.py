@@ -8,6 +8,7 @@ from torch.nn import functional
 
 from paretoda.domains import Objective, Snapshot, Source, Target
 from paretoda.objectives.bank import Bank
+from paretoda.objectives.neighbourhood import nearest_others
 
 _AT_ONCE = 1024
 """Rows whose similarities with the whole bank are held in memory together."""
@@ -41,13 +42,7 @@ def other_neighbours_prediction(features: Tensor, predictions: Tensor, k: int) -
     Returns:
         Shape (n, K).
     """
-    bank = functional.normalize(features, dim=1)
-    nearest = []
-    for rows in torch.split(torch.arange(len(bank), device=bank.device), _AT_ONCE):
-        similarity = bank[rows] @ bank.T
-        similarity[torch.arange(len(rows)), rows] = -torch.inf
-        nearest.append(similarity.topk(min(k, len(bank) - 1), dim=1).indices)
-    return predictions[torch.cat(nearest)].mean(1)
+    return predictions[nearest_others(features, min(k, len(features) - 1))].mean(1)
 
 
 class NeighbourGuide(Objective):
