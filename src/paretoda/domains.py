@@ -41,12 +41,20 @@ class Domain:
         logits: the head's output, shape (n, K).
         index: positions of the samples in their set, shape (n,).
         inputs: what the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
+        head: features (n, d) -> logits (n, K), as it is in this step; None where nobody asks for other features.
     """
 
     features: Tensor
     logits: Tensor
     index: Tensor
     inputs: Tensor | None = None
+    head: Callable[[Tensor], Tensor] | None = None
+
+    def logits_of(self, features: Tensor) -> Tensor:
+        """What the head makes of other features than those of the samples, shape (n, K)."""
+        if self.head is None:
+            raise ValueError("this objective runs the head on changed features: give Source and Target their `head`")
+        return self.head(features)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -110,6 +118,9 @@ class Objective(nn.Module, ABC):
 
     Args given to every objective's constructor by its table: the width of the features and the number of classes.
     """
+
+    encoder_updates: int = 1
+    """How often in a step the encoder lowers it: once together with the others, then alone."""
 
     @abstractmethod
     def forward(self, source: Source, target: Target) -> Tensor:

@@ -36,10 +36,11 @@ class Samples:
         return features, self.head(features), torch.arange(len(inputs)) if order is None else order
 
     def source(self, order=None):
-        return Source(*self._parts("source", order), labels=self.labels if order is None else self.labels[order])
+        labels = self.labels if order is None else self.labels[order]
+        return Source(*self._parts("source", order), head=self.head, labels=labels)
 
     def target(self, order=None):
-        return Target(*self._parts("target", order))
+        return Target(*self._parts("target", order), head=self.head)
 
     def held_out(self, order=None):
         return Target(*self._parts("held_out", order))

@@ -11,6 +11,15 @@ def warm_up(progress: float) -> float:
     Args:
         progress: 0 at the first step, 1 at the end.
     """
+    return math.tanh(5 * ramp(progress))
+
+
+def ramp(progress: float) -> float:
+    """The share p itself: growth in proportion.
+
+    Args:
+        progress: 0 at the first step, 1 at the end.
+    """
     if not 0 <= progress <= 1:
         raise ValueError(f"progress is a share of the training and lies in 0..1, got {progress}")
-    return math.tanh(5 * progress)
+    return progress

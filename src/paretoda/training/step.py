@@ -13,7 +13,8 @@ from torch import Tensor, nn
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.domains import Batch, Model, Objective, Source, Target
 from paretoda.gradients import Report, backward
-from paretoda.models.batchnorm import encode, held_out
+from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.schemes.linear import Linear
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
 
 StepReport = Report
@@ -112,6 +113,7 @@ class Step:
             scaler=self.scaler,
         )
         self._move()
+        self._lower_again(batch)
         return report
 
     def _autocast(self) -> AbstractContextManager[None]:
@@ -125,8 +127,8 @@ class Step:
         source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
         head = self.model.head
         return (
-            Source(source, head(source), batch.source_index, batch.source, labels=batch.labels),
-            Target(target, head(target), batch.target_index, batch.target),
+            Source(source, head(source), batch.source_index, batch.source, head, labels=batch.labels),
+            Target(target, head(target), batch.target_index, batch.target, head),
         )
 
     def _held_out(self, batch: Batch) -> Target:
@@ -147,6 +149,16 @@ class Step:
     def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
         return [(loss, objective) for loss, objective in pairs if loss is not None]
+
+    def _lower_again(self, batch: Batch) -> None:
+        """The encoder alone lowers those objectives that want it more than once; BatchNorm remembers nothing of it."""
+        for name, objective in self.objectives.items():
+            for _ in range(objective.encoder_updates - 1):
+                with self._autocast(), frozen_statistics(self.model.encoder):
+                    loss = objective(*self._domains(batch))
+                self.optimiser.zero_grad(set_to_none=True)
+                backward({name: loss.float()}, shared=self.model.encoder, scheme=Linear(), scaler=self.scaler)
+                self._move()
 
     def _move(self) -> None:
         if self.scaler is not None:

@@ -1,0 +1,162 @@
+"""TPN: classes whose prototypes are the same in source, target and both together (Pan et al., 2019)."""
+
+from __future__ import annotations
+
+import math
+from itertools import combinations
+from typing import Literal
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from paretoda.domains import Objective, Source, Target
+from paretoda.objectives.full_precision import full_precision
+from paretoda.objectives.kernels import adaptive_gaussians, squared_distances
+
+NOBODY = -1
+"""The label of a sample that counts for no class."""
+
+
+def membership(labels: Tensor, classes: int) -> Tensor:
+    """1 where the sample is of the class, shape (n, K); a row of zeros for NOBODY.
+
+    Args:
+        labels: shape (n,).
+        classes: K.
+    """
+    return (labels.unsqueeze(1) == torch.arange(classes, device=labels.device)).float()
+
+
+def averages(source: Tensor, target: Tensor) -> list[Tensor]:
+    """Weights that make the prototypes of source, target and both together out of all rows, source first.
+
+    Args:
+        source: membership, shape (n, K); no class without a member.
+        target: membership, shape (m, K); likewise.
+
+    Returns:
+        Three matrices of shape (n + m, K) whose columns have sum 1.
+    """
+    nothing = [torch.zeros_like(target), torch.zeros_like(source)]
+    counts = [torch.cat([source, nothing[0]]), torch.cat([nothing[1], target]), torch.cat([source, target])]
+    return [count / count.sum(0) for count in counts]
+
+
+def class_gaps(kernel: Tensor, weights: list[Tensor]) -> Tensor:
+    """For each class the squared distances between its three prototypes where the kernel puts them, summed.
+
+    Args:
+        kernel: of all rows with each other, shape (n + m, n + m).
+        weights: as `averages` returns them.
+
+    Returns:
+        Shape (K,).
+    """
+    gaps = [((one - other) * (kernel @ (one - other))).sum(0) for one, other in combinations(weights, 2)]
+    return torch.stack(gaps).sum(0)
+
+
+@full_precision
+def log_memberships(rows: Tensor, prototypes: Tensor, temperature: float) -> Tensor:
+    """Log P(c | x), the softmax of minus the squared distances to the prototypes, over the temperature.
+
+    Args:
+        rows: shape (n, d).
+        prototypes: shape (K, d).
+        temperature: positive.
+
+    Returns:
+        Shape (n, K).
+    """
+    middle = prototypes.detach().mean(0)  # distances do not feel it, and less is lost in the difference below
+    rows, prototypes = rows - middle, prototypes - middle
+    nearness = 2 * rows @ prototypes.T - prototypes.square().sum(1)  # ‖x‖² is the same for all classes
+    return functional.log_softmax(nearness / temperature, 1)
+
+
+def symmetric_divergences(one: Tensor, other: Tensor) -> Tensor:
+    """Half of KL(p‖q) plus half of KL(q‖p) of every row.
+
+    Args:
+        one: log p, shape (n, K).
+        other: log q, shape (n, K).
+
+    Returns:
+        Shape (n,), not negative.
+    """
+    return ((one.exp() - other.exp()) * (one - other)).sum(1) / 2
+
+
+class Tpn(Objective):
+    """Distances between the prototypes that source, target and both give a class, and between what they predict.
+
+    Prototypes are of the batch. A target sample counts for the class of its nearest source prototype, where this is
+    sure enough; a class that one of the domains has not got is left out.
+
+    Args:
+        features: width d of the features.
+        classes: number of classes K.
+        classwise: weight of the distances between prototypes, a mean over classes.
+        samplewise: weight of the divergences between predictions by prototypes, a mean over samples.
+        gate: least probability by the source's prototypes with which a target sample counts.
+        kernel: where prototypes are compared: "gaussian", with DAN's five kernels, or "linear", as they are.
+        temperature: by which squared distances are divided; None: √d.
+    """
+
+    def __init__(
+        self,
+        features: int,
+        classes: int,
+        *,
+        classwise: float = 1.0,
+        samplewise: float = 1.0,
+        gate: float = 0.6,
+        kernel: Literal["gaussian", "linear"] = "gaussian",
+        temperature: float | None = None,
+    ) -> None:
+        super().__init__()
+        if kernel not in ("gaussian", "linear"):
+            raise ValueError(f"kernel must be 'gaussian' or 'linear', got {kernel!r}")
+        self.temperature = math.sqrt(features) if temperature is None else temperature
+        if self.temperature <= 0:
+            raise ValueError(f"temperature must be positive, got {temperature}")
+        self.classes, self.gate, self.kernel = classes, gate, kernel
+        self.classwise, self.samplewise = classwise, samplewise
+
+    def pseudo_labels(self, source: Source, target: Target) -> Tensor:
+        """The class of the nearest source prototype of the batch; NOBODY where it is not sure; shape (m,)."""
+        with torch.no_grad():
+            members = membership(source.labels, self.classes).to(source.features)
+            present = members.any(0).nonzero().squeeze(1)
+            members = members[:, present]
+            prototypes = (members / members.sum(0)).T @ source.features
+            surest = log_memberships(target.features, prototypes, self.temperature).max(1)
+            return torch.where(surest.values.exp() > self.gate, present[surest.indices], NOBODY)
+
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """Both weighted distances; 0 where source and target have no class in common."""
+        rows = torch.cat([source.features, target.features])
+        members = [membership(labels, self.classes) for labels in (source.labels, self.pseudo_labels(source, target))]
+        common = (members[0].any(0) & members[1].any(0)).nonzero().squeeze(1)
+        if not len(common):
+            return rows.new_zeros(())
+        weights = averages(*(member[:, common].to(rows) for member in members))
+        gaps = class_gaps(self._kernel(rows), weights).mean()
+        predictions = [log_memberships(rows, weight.T @ rows, self.temperature) for weight in weights]
+        changes = torch.stack([symmetric_divergences(*pair) for pair in combinations(predictions, 2)]).mean()
+        return self.classwise * gaps + self.samplewise * changes
+
+    def extra_repr(self) -> str:
+        """Settings."""
+        return f"kernel={self.kernel!r}, gate={self.gate}, temperature={self.temperature:g}"
+
+    def _kernel(self, rows: Tensor) -> Tensor:
+        return adaptive_gaussians(squared_distances(rows)) if self.kernel == "gaussian" else linear_kernel(rows)
+
+
+@full_precision
+def linear_kernel(rows: Tensor) -> Tensor:
+    """Inner products of all pairs of rows (n, d), around their mean; shape (n, n)."""
+    rows = rows - rows.detach().mean(0)
+    return rows @ rows.T
