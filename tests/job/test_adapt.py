@@ -290,12 +290,12 @@ def test_a_wrong_option_is_one_sentence(files, small, option, words):
 
 
 def test_several_target_losses_are_objectives_of_their_own(files, small):
-    run = adapt(files / "source.npz", files / "target.npz", **{**small, "method": "dann+tcm+agreement"})
-    assert set(run.history[-1]["weights"]) == {"source", "alignment", "target", "agreement"}
-    assert run.settings.target_loss == "tcm+agreement"
+    run = adapt(files / "source.npz", files / "target.npz", **{**small, "method": "dann+tcm+mcc"})
+    assert set(run.history[-1]["weights"]) == {"source", "alignment", "target", "mcc"}
+    assert run.settings.target_loss == "tcm+mcc"
     assert run.predict_proba(files / "target.npz", refined=True).shape[1] == len(run.classes)
     for wrong in ("tcm+tcm", "tcm+none"):
         with pytest.raises(SettingsError, match="makes no sense"):
             make_settings({"target_loss": wrong})
-    with pytest.raises(SettingsError, match="no target loss 'agreemnt'; did you mean 'agreement'"):
-        make_settings({"method": "dann+tcm+agreemnt"})
+    with pytest.raises(SettingsError, match="no target loss 'propagatoin'; did you mean 'propagation'"):
+        make_settings({"method": "dann+tcm+propagatoin"})

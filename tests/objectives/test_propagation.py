@@ -8,6 +8,24 @@ from paretoda.objectives.neighbourhood import mutual, nearest_others
 from paretoda.objectives.target.propagation import Propagation, propagated
 
 
+def test_a_sample_is_never_its_own_neighbour():
+    features = torch.eye(4) + 0.01 * torch.ones(4, 4)
+    features[1] = features[0]  # the first two are each other's only friend
+    assert nearest_others(features, 1)[:2].tolist() == [[1], [0]]
+
+
+def test_neighbours_are_those_of_a_plain_search_whatever_the_size_of_the_parts(monkeypatch):
+    features = torch.randn(23, 5, generator=torch.Generator().manual_seed(0))
+    expected = []
+    for i in range(23):
+        others = [j for j in range(23) if j != i]
+        cosines = functional.cosine_similarity(features[i], features[others])
+        expected.append([others[j] for j in cosines.topk(4).indices])
+    for part in (1024, 7):
+        monkeypatch.setattr("paretoda.objectives.neighbourhood._AT_ONCE", part)
+        assert nearest_others(features, 4).tolist() == expected
+
+
 def test_mutual_neighbours_are_those_of_a_plain_search():
     features = torch.randn(30, 4, generator=torch.Generator().manual_seed(1))
     places = nearest_others(features, 4)

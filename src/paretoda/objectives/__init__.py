@@ -30,7 +30,6 @@ from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
 from paretoda.objectives.source.cross_entropy import CrossEntropy
-from paretoda.objectives.target.agreement import Agreement
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.bsp import Bsp
 from paretoda.objectives.target.entropy import Entropy
@@ -72,7 +71,6 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "tcm": Tcm,
     "im": Information,
     "entropy": Entropy,
-    "agreement": Agreement,
     "propagation": Propagation,
     "mcc": Mcc,
     "bnm": Bnm,
@@ -135,7 +133,6 @@ __all__ = [
     "SOURCE_LOSSES",
     "TARGET_LOSSES",
     "Afn",
-    "Agreement",
     "AgreementGuide",
     "Bnm",
     "Bsp",

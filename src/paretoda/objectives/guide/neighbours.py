@@ -8,7 +8,6 @@ from torch.nn import functional
 
 from paretoda.domains import Objective, Snapshot, Source, Target
 from paretoda.objectives.bank import Bank
-from paretoda.objectives.neighbourhood import nearest_others
 
 _AT_ONCE = 1024
 """Rows whose similarities with the whole bank are held in memory together."""
@@ -29,20 +28,6 @@ def neighbour_prediction(features: Tensor, bank: Tensor, predictions: Tensor, k:
     parts = torch.split(functional.normalize(features, dim=1), _AT_ONCE)
     nearest = [(part @ bank.T).topk(min(k, len(bank)), dim=1).indices for part in parts]
     return predictions[torch.cat(nearest)].mean(1)
-
-
-def other_neighbours_prediction(features: Tensor, predictions: Tensor, k: int) -> Tensor:
-    """The mean prediction of each sample's k nearest others, by cosine.
-
-    Args:
-        features: shape (n, d), n > 1.
-        predictions: shape (n, K).
-        k: number of neighbours; all others where there are fewer.
-
-    Returns:
-        Shape (n, K).
-    """
-    return predictions[nearest_others(features, min(k, len(features) - 1))].mean(1)
 
 
 class NeighbourGuide(Objective):
