@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from paretoda.bench.baselines import BASELINES, coral, logistic_regression, propagated
+from paretoda.bench.baselines import BASELINES, logistic_regression, propagated
+from paretoda.bench.scalings import coral
 
 
 def domains(seed=0, n=400, d=4):

@@ -16,42 +16,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from paretoda.bench.scalings import Array, centred, coral, plain, z_scored
+from paretoda.bench.skada_baselines import skada_regression
+
 Scaling = Literal["none", "centred", "z-scored", "coral"]
 Baseline = Callable[[NDArray[Any], NDArray[np.int64], NDArray[Any], int], Array]
 """From the source's features and labels, the target's features and K to the target's probabilities, shape (n, K)."""
 
 
-def centred(source: Array, target: Array) -> tuple[Array, Array]:
-    """Each domain minus its own mean, then both over one scale, the source's."""
-    spread = source.std(axis=0) + 1e-8
-    return (source - source.mean(axis=0)) / spread, (target - target.mean(axis=0)) / spread
-
-
-def z_scored(source: Array, target: Array) -> tuple[Array, Array]:
-    """Each domain with its own mean and scale."""
-    scaled = [(x - x.mean(axis=0)) / (x.std(axis=0) + 1e-8) for x in (source, target)]
-    return scaled[0], scaled[1]
-
-
-def coral(source: Array, target: Array, ridge: float = 1.0) -> tuple[Array, Array]:
-    """z-scores, the source's then whitened and given the target's covariance (Sun et al., 2016).
-
-    Args:
-        source: features, shape (n, d).
-        target: features, shape (m, d).
-        ridge: added to the diagonal of both covariances.
-    """
-    from scipy.linalg import fractional_matrix_power
-
-    source, target = z_scored(source, target)
-    own, other = (np.cov(x, rowvar=False) + ridge * np.eye(x.shape[1]) for x in (source, target))
-    moved: Array = source @ fractional_matrix_power(own, -0.5).real @ fractional_matrix_power(other, 0.5).real
-    return moved, target
-
-
 _SCALINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
-    "none": lambda source, target: (source, target),
+    "none": plain,
     "centred": centred,
     "z-scored": z_scored,
     "coral": coral,
@@ -120,5 +94,8 @@ BASELINES: dict[str, Baseline] = {
     "logistic-centred-propagated": partial(logistic_regression, scaling="centred", propagate=True),
     "logistic-z-propagated": partial(logistic_regression, scaling="z-scored", propagate=True),
     "logistic-coral-propagated": partial(logistic_regression, scaling="coral", propagate=True),
+    "skada-subspace": partial(skada_regression, adaptation="subspace"),
+    "skada-components": partial(skada_regression, adaptation="components"),
+    "skada-transport": partial(skada_regression, adaptation="transport"),
 }
 """Name -> shallow contender."""
