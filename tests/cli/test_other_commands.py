@@ -122,7 +122,7 @@ def test_the_demo_prints_oracle_accuracies_and_writes_a_page(tmp_path: Path) -> 
     said = command("demo", "--out", tmp_path / "demo", "--seeds", 1, "--steps", 5)
     assert said.code == 0, said.err
     assert said.out.count("oracle") >= 2
-    for way in ("source-only", "DANN", "DANN + TCM, plain sum", "DANN + TCM, ParetoDA"):
+    for way in ("source-only", "DANN", "DANN + TCM, plain sum", "DANN + TCM + propagation, ParetoDA"):
         assert way in said.out
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert "Target accuracy" in page

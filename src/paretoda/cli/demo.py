@@ -23,11 +23,11 @@ WAYS: dict[str, dict[str, str]] = {
     "source-only": {"method": "source-only"},
     "DANN": {"method": "dann+none", "scheme": "linear"},
     "DANN + TCM, plain sum": {"method": "dann+tcm", "scheme": "linear"},
-    "DANN + TCM, ParetoDA": {"method": "dann+tcm", "scheme": "paretoda"},
+    "DANN + TCM + propagation, ParetoDA": {"method": "dann+tcm+propagation", "scheme": "paretoda"},
 }
 """What is compared: all else is the same."""
 
-_EXAMPLE = "DANN + TCM, ParetoDA"
+_EXAMPLE = "DANN + TCM + propagation, ParetoDA"
 _COLUMNS = ("", "oracle, label-free choice", "oracle, last step")
 _MOST_WORKERS = 4
 

@@ -39,7 +39,7 @@ def _printed(loss: str, guide: str, **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda-paper", "guide": guide, **more}
 
 
-def _ours(loss: str = "tcm", guide: str = "agreement", **more: Any) -> dict[str, Any]:
+def _ours(loss: str = "tcm+propagation", guide: str = "agreement", **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda", "guide": guide, **more}
 
 
@@ -58,11 +58,15 @@ PAPER = (
 
 OURS = (
     Part("source-only", {"method": "source-only", "target_loss": "none", "scheme": "linear"}),
+    Part("DANN + TCM + propagation", _sum("tcm+propagation")),
+    Part("DANN + TCM + propagation, 1:.3:.3:1", {**_sum("tcm+propagation"), "loss_weights": [1.0, 0.3, 0.3, 1.0]}),
     Part("paretoda", _ours()),
     *(Part(f"paretoda, guide {guide}", _ours(guide=guide)) for guide in ("tcm", "im", "prototypes", "neighbours")),
-    Part("paretoda, IM", _ours("im")),
+    Part("paretoda, TCM alone", _ours("tcm")),
     Part("paretoda, no target loss", _ours("none")),
-    Part("paretoda, averaged inner products", _ours(average=0.9)),
+    Part("paretoda, equal prior", _ours(options=["scheme.prior=[1,1,1,1]"])),
+    Part("paretoda without lean", _ours(options=["scheme.lean=0"])),
+    Part("paretoda, inner products of one step", _ours(average=0.0)),
     Part("paretoda, last layer votes", _ours(voting="last")),
     Part("paretoda, head follows the source", _ours(head_losses=["source"])),
     Part("as printed, guide agreement", _printed("tcm", "agreement")),
@@ -70,14 +74,15 @@ OURS = (
     Part(
         "as released",
         {
+            "target_loss": "tcm",
             "scheme": "paretoda-released",
             "guide": "tcm",
             "options": ["target.refine=logit", "target.released_loss=true"],
         },
     ),
-    Part("mgda", {"scheme": "mgda"}),
+    Part("mgda", {"target_loss": "tcm", "scheme": "mgda"}),
 )
-"""Our variants, with TCM where nothing else is said."""
+"""Our variants."""
 
 
 def ablation(ask: Ask) -> Page:
