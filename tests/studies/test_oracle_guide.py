@@ -6,7 +6,7 @@ from torch.nn import functional
 
 from paretoda.domains import Source, Target
 from paretoda.evaluation import oracle
-from paretoda.evaluation.oracle import OracleGuide
+from paretoda.evaluation.oracle import OracleGuide, OracleLabels
 from paretoda.job.settings import SettingsError, make_settings
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 
@@ -20,7 +20,7 @@ def test_no_setting_names_the_oracle(name: str) -> None:
 
 def test_no_table_holds_it() -> None:
     for table in (GUIDES, TARGET_LOSSES, ALIGNMENTS):
-        assert OracleGuide not in table.values()
+        assert not {OracleGuide, OracleLabels} & set(table.values())
     assert OracleGuide.__module__ == oracle.__name__
 
 
@@ -32,3 +32,15 @@ def test_it_is_the_cross_entropy_of_the_samples_that_the_index_names() -> None:
     guide = OracleGuide(labels)
     assert guide(source, held) == functional.cross_entropy(logits, torch.tensor([1, 2]))
     assert not guide.state_dict()
+
+
+def test_the_control_learns_from_the_known_samples_alone() -> None:
+    logits = torch.randn(3, 3, generator=torch.Generator().manual_seed(1), requires_grad=True)
+    source = Source(torch.zeros(1, 2), torch.zeros(1, 3), torch.zeros(1, dtype=torch.long), labels=torch.tensor([0]))
+    control = OracleLabels(torch.tensor([-1, 2, -1, 0]))
+    batch = Target(torch.zeros(3, 2), logits, torch.tensor([0, 3, 1]))
+    loss = control(source, batch)
+    assert torch.allclose(loss, functional.cross_entropy(logits[1:], torch.tensor([0, 2])))
+    (gradient,) = torch.autograd.grad(loss, logits)
+    assert not gradient[0].any()
+    assert control(source, Target(torch.zeros(1, 2), logits[:1], torch.tensor([2]))).item() == 0
