@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from paretoda.bench.baselines import BASELINES, logistic_regression, propagated
+from paretoda.bench.loading import Loaded
 from paretoda.bench.scalings import coral
+from paretoda.bench.taking import _baseline
+from paretoda.data import open_samples
 
 
 def domains(seed=0, n=400, d=4):
@@ -58,3 +61,25 @@ def test_images_are_read_as_rows():
     images = (rng.random((40, 3, 3)) * 50 + 150 * labels[:, None, None]).astype(np.uint8)
     found = logistic_regression(images, labels, images, 2)
     np.testing.assert_array_equal(found.argmax(axis=1), labels)
+
+
+def test_images_of_two_sizes_are_brought_to_the_tasks_own():
+    rng = np.random.default_rng(4)
+    labels = np.arange(60) % 2
+
+    def images(side):
+        bright = np.zeros((60, side, side))
+        bright[labels == 1, : side // 2] = 200
+        return (bright + rng.random((60, side, side)) * 40).astype(np.uint8)
+
+    target = images(16)
+    loaded = Loaded(
+        (images(8), labels, ["a", "b"]),
+        target,
+        open_samples(target, labelled=False),
+        ("a", "b"),
+        labels,
+        {"backbone": "cnn", "image_size": 8},
+    )
+    for name in ("logistic", "logistic-z-propagated"):
+        assert _baseline(name, loaded)["accuracy"]["last"] > 0.95

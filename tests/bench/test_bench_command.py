@@ -65,7 +65,7 @@ def test_a_suite_of_images_shows_the_papers_numbers_and_a_failure_is_told_and_gi
     given = (*given, "--backbone", "cnn", "--image-size", 8, "--augment", "none", "--steps", 40, "--lrs", 0.02)
     end = inside(*given, "--methods", "source-only", "--baselines", "logistic", "--out", tmp_path / "out")
     assert end.code == 1
-    assert "A-W, logistic, seed 0 failed: DataError: the baseline 'logistic' reads arrays" in end.err
+    assert "A-W, logistic, seed 0 failed: DataError: the baseline 'logistic' reads features or small" in end.err
     assert "1 of 2 runs failed; the same command tries them again." in end.err
     assert "| DANN + ParetoDA (paper) | 95.5 | 95.5 |" in end.out
     chosen = (tmp_path / "out" / "chosen.csv").read_text().splitlines()[2].split(",")

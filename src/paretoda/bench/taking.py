@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -18,12 +19,21 @@ from paretoda.bench.loading import Loaded, load
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
 from paretoda.data.errors import DataError
+from paretoda.data.pair import Part
 from paretoda.evaluation.metrics import per_class_recall
 from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
 from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.build import pick_device
 from paretoda.job.directory import environment
+from paretoda.job.inputs import open_inputs
 from paretoda.job.run import Run
+from paretoda.job.settings import make_settings
 from paretoda.training.loop import After
+
+_MOST_NUMBERS = 10_000
+"""Of one sample that a shallow baseline reads."""
+_AT_ONCE = 256
+_WHOLE: tuple[Part, Part] = ("all-source", "all-target")
 
 
 def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
@@ -78,10 +88,12 @@ def _mean_weights(run: Run) -> dict[str, float]:
 
 
 def _baseline(kind: str, loaded: Loaded) -> Row:
-    if not isinstance(loaded.source, tuple):
-        raise DataError(f"the baseline {kind!r} reads arrays, and this task has image files; leave it out")
-    x, y, classes = loaded.source
-    probabilities = BASELINES[kind](x, np.asarray(y), loaded.target, len(classes))
+    settings = make_settings({**loaded.settings, "scaling": "none"})
+    pair = open_inputs(settings, loaded.source, loaded.target, pick_device("cpu"), lambda _note: None).pair
+    if (size := math.prod(pair.input_shape)) > _MOST_NUMBERS:
+        raise DataError(f"the baseline {kind!r} reads features or small images, not {size} numbers; leave it out")
+    rows = [torch.cat(list(pair.whole(part, _AT_ONCE))).numpy() for part in _WHOLE]
+    probabilities = BASELINES[kind](rows[0], pair.labels, rows[1], len(pair.classes))
     return {**measures({"chosen": probabilities, "last": probabilities}, loaded), "selection": "none"}
 
 
