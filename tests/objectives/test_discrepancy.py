@@ -104,6 +104,11 @@ def test_far_from_the_origin_distances_are_not_lost():
     torch.testing.assert_close(squared_distances(rows), expected, rtol=1e-4, atol=1e-4)
 
 
+def test_rounding_makes_no_distance_negative():
+    rows = drawn(40, 0).float().repeat_interleave(2, 0)
+    assert (squared_distances(rows) >= 0).all()
+
+
 def test_the_bandwidth_is_the_mean_over_all_pairs_with_the_diagonal():
     found = adaptive_gaussians(squared_distances(column(0, 2)))
     assert found[0, 0].item() == 5
