@@ -1,63 +1,16 @@
-"""The paper's suites are found in the layouts that people have, and its numbers are its numbers."""
+"""The numbers of the paper's suites are its numbers, and every row that can be run has a number beside it."""
 
 from pathlib import Path
 
-import numpy as np
 import pytest
-from bench.test_loading import COLOURS, write_images
 
 from paretoda.bench.by_class import class_rows
-from paretoda.bench.loading import load
-from paretoda.bench.paper_suites import (
-    OFFICE31_PAPER,
-    OFFICE_HOME_PAPER,
-    PAPER_SUITES,
-    VISDA_CLASSES_PAPER,
-    VISDA_PAPER,
-)
+from paretoda.bench.paper_numbers import OFFICE31_PAPER, OFFICE_HOME_PAPER, VISDA_CLASSES_PAPER, VISDA_PAPER
+from paretoda.bench.paper_suites import PAPER_SUITES
 from paretoda.report.table_text import markdown
 from paretoda.report.tables import Look, make_table
 
 PAPER = Path(__file__).parents[3] / "shared" / "spec" / "paper.tex"
-
-
-def colours_fit(loaded):
-    images = loaded.samples.read(np.arange(len(loaded.samples)))
-    seen = [tuple(np.asarray(image)[0, 0].tolist()) for image in images]
-    return seen == [COLOURS[loaded.classes[label]] for label in loaded.oracle_labels]
-
-
-@pytest.mark.parametrize(
-    ("suite", "task", "source", "target"),
-    [
-        ("office31", "A-W", "office31/amazon/images", "office31/webcam/images"),
-        ("office31", "W-D", "office31/webcam", "office31/dslr"),
-        ("office-home", "Ar-Rw", "office-home/Art", "office-home/Real World"),
-        ("office-home", "Rw-Cl", "office-home/RealWorld", "office-home/Clipart"),
-        ("office-home", "Pr-Rw", "office-home/Product", "office-home/Real_World"),
-        ("visda2017", "train-validation", "visda2017/train", "visda2017/validation"),
-    ],
-)
-def test_folders_are_found_in_every_layout_with_their_classes(tmp_path, suite, task, source, target):
-    write_images(tmp_path / source)
-    write_images(tmp_path / target, names=("m", "n", "o"))
-    loaded = load(PAPER_SUITES[suite].tasks[task], tmp_path, tmp_path / "work")
-    assert (loaded.source, loaded.target) == (tmp_path / source, tmp_path / target)
-    assert loaded.classes == tuple(COLOURS)
-    assert colours_fit(loaded)
-    assert len(loaded.oracle_labels) == 9
-
-
-def test_lists_of_images_are_found_too(tmp_path):
-    root = tmp_path / "office31"
-    for domain in ("amazon", "webcam"):
-        write_images(root / "files" / domain)
-        files = sorted((root / "files" / domain).rglob("*.png"), key=lambda path: path.name)
-        lines = [f"{file.relative_to(root)} {list(COLOURS).index(file.parent.name)}\n" for file in files]
-        (root / f"{domain}.txt").write_text("".join(lines))
-    loaded = load(PAPER_SUITES["office31"].tasks["A-W"], tmp_path, tmp_path / "work")
-    assert loaded.classes == ("0", "1", "2")
-    assert loaded.oracle_labels.tolist() == [2, 1, 0, 2, 1, 0]
 
 
 def test_every_column_of_the_paper_is_a_task():
@@ -68,20 +21,28 @@ def test_every_column_of_the_paper_is_a_task():
     assert PAPER_SUITES["visda2017"].measure == "mean_class_accuracy"
 
 
+OFFICE31_AVERAGES = "76.1 80.4 86.1 87.1 88.4 89.5 82.2 87.7 89.4 90.2 87.7 88.5 89.2 90.4 88.9 90.1"
+HOME_AVERAGES = "46.1 56.3 65.8 66.2 67.9 68.1 68.4 57.6 64.9 63.3 69.4 65.8 66.3 67.8 70.6"
+VISDA_AVERAGES = "52.4 61.1 71.9 77.0 80.4 81.5 57.4 72.1 82.4 73.9 75.9 83.2"
+
+
 @pytest.mark.parametrize(
     ("table", "averages"),
     [
-        (OFFICE31_PAPER, [76.1, 82.2, 90.2, 87.7, 90.4, 88.9, 90.1]),
-        (OFFICE_HOME_PAPER, [46.1, 68.1, 57.6, 69.4, 65.8, 70.6]),
-        (VISDA_CLASSES_PAPER, [52.4, 57.4, 82.4, 73.9, 83.2]),
+        (OFFICE31_PAPER, OFFICE31_AVERAGES),
+        (OFFICE_HOME_PAPER, HOME_AVERAGES),
+        (VISDA_CLASSES_PAPER, VISDA_AVERAGES),
     ],
 )
 def test_the_rows_have_the_papers_averages(table, averages):
-    """The paper prints them, so a wrong digit shows; it rounds as it likes by a tenth or so."""
-    means = [100 * sum(row.values()) / len(row) for row in table.values()]
-    np.testing.assert_allclose(means, averages, atol=0.16)
+    """The paper prints them, so a wrong digit shows; it rounds as it likes by a tenth or so, and miscounts twice."""
+    printed = dict(zip(table, map(float, averages.split()), strict=True))
     if table is VISDA_CLASSES_PAPER:
-        assert [100 * row["train-validation"] for row in VISDA_PAPER.values()] == pytest.approx(averages)
+        assert [100 * row["train-validation"] for row in VISDA_PAPER.values()] == pytest.approx(list(printed.values()))
+    miscounted = {"JADA (paper)": 86.28} if table is OFFICE31_PAPER else {"DTA (paper)": 81.98}
+    for name, row in table.items():
+        mean = 100 * sum(row.values()) / len(row)
+        assert mean == pytest.approx(miscounted.get(name, printed[name]), abs=0.16), name
 
 
 def test_the_numbers_stand_in_the_papers_source():

@@ -66,3 +66,16 @@ def test_an_empty_list_and_a_file_of_bytes_are_errors(tmp_path: Path) -> None:
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00\x01")
     with pytest.raises(DataError, match="is not a data set"):
         open_list(tmp_path / "bytes", labelled=False)
+
+
+def test_a_list_beside_the_images_folder_starts_one_folder_above(paint, tmp_path: Path) -> None:
+    """As in the Transfer-Learning-Library: image_list/amazon.txt beside amazon/."""
+    paint("amazon/mug/a.png")
+    paint("amazon/pen/b.png")
+    (tmp_path / "image_list").mkdir()
+    (tmp_path / "image_list" / "amazon.txt").write_text("amazon/mug/a.png 1\namazon/pen/b.png 0\n")
+    samples = open_list(tmp_path / "image_list" / "amazon.txt", labelled=True)
+    assert all(path.is_file() for path in samples.paths)
+    paint("image_list/amazon/mug/a.png")
+    samples = open_list(tmp_path / "image_list" / "amazon.txt", labelled=True)
+    assert samples.paths[0] == tmp_path / "image_list" / "amazon" / "mug" / "a.png", "its own folder comes first"

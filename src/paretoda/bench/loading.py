@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.bench.layouts import home_of, place_of
 from paretoda.bench.tasks import Part, Task
 from paretoda.data import Samples, open_samples
 from paretoda.data.digits import handwriting, handwriting_labels, printed
@@ -57,12 +58,12 @@ def load(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -
         work: folder for archives that must be unpacked.
         skip_bad: leave unreadable images out.
     """
-    settings = {name: _found([value], data, work) if name in _FILES else value for name, value in task.settings.items()}
+    settings = {name: _found(value, data, work) if name in _FILES else value for name, value in task.settings.items()}
     source, target = (_find(part, data, work) for part in (task.source, task.target))
     labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
     assert labels is not None
     known = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
-    plain = target[0] if isinstance(target, tuple) else target
+    plain = _without_labels(target)
     samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
     return Loaded(source, plain, samples, labels.classes, _oracle_labels(samples, known), settings)
 
@@ -78,12 +79,21 @@ def _oracle_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
     return np.array([labels[path] for path in samples.paths], dtype=np.int64)
 
 
-def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...]:
-    """The samples, labels and classes of an .npz or of an embedded domain; the path of anything else."""
+def _without_labels(target: Path | tuple[Any, ...] | FileSamples) -> Any:
+    if isinstance(target, FileSamples):
+        return replace(target, labels=None)
+    return target[0] if isinstance(target, tuple) else target
+
+
+def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] | FileSamples:
+    """The samples, labels and classes of an .npz or of an embedded domain; the images of a list; a folder's path."""
     if part.path in EMBEDDED:
         x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
         return x, y, [str(digit) for digit in range(10)]
-    path = Path(_found([part.path, *part.others], data, work))
+    if part.benchmark is not None:
+        place = place_of(part.benchmark, part.path, home_of(part.benchmark, _given(data)))
+        return place.path if place.path.is_dir() else place.samples()
+    path = Path(_found(part.path, data, work))
     if path.suffix != ".npz":
         return path
     arrays = _read(path)
@@ -99,19 +109,21 @@ def _read(path: Path) -> Mapping[str, NDArray[Any]]:
         return {name: file[name] for name in names}
 
 
-def _found(names: Sequence[str], data: Path | None, work: Path) -> str:
-    """The complete path of the first that is below the data's folder, or in an archive there, which is unpacked."""
+def _given(data: Path | None) -> Path:
     if data is None:
         raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
-    for name in names:
-        if (data / name).exists():
-            return str(data / name)
-    for name in names:
-        inside = _unpacked(name, data, work)
-        if inside is not None:
-            return str(inside)
-    places = " or ".join(str(data / name) for name in names)
-    raise DataError(f"{places} is missing; name the folder of the suite's files with --data")
+    return data
+
+
+def _found(name: str, data: Path | None, work: Path) -> str:
+    """The complete path of what is below the data's folder, or in an archive there, which is unpacked."""
+    place = _given(data) / name
+    if place.exists():
+        return str(place)
+    inside = _unpacked(name, _given(data), work)
+    if inside is None:
+        raise DataError(f"{place} is missing; name the folder of the suite's files with --data")
+    return str(inside)
 
 
 def _unpacked(name: str, data: Path, work: Path) -> Path | None:

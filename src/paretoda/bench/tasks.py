@@ -16,16 +16,17 @@ class Part:
     """One domain of a task.
 
     Args:
-        path: an .npz, a folder or a list file below the data's folder, or the name of an embedded domain.
+        path: an .npz, a folder or a list file below the data's folder; the name of an embedded domain; or, of one of
+            the paper's benchmarks, the domain's name in facts.toml.
         take: so many samples, drawn with a fixed seed; None: all.
         of: only the first so many samples may be drawn (MNIST-M is made of the last digits of MNIST); None: all.
-        others: where the same data may be instead, in other people's layouts.
+        benchmark: the paper's benchmark that it is a domain of, in whatever layout; None elsewhere.
     """
 
     path: str
     take: int | None = None
     of: int | None = None
-    others: tuple[str, ...] = ()
+    benchmark: str | None = None
 
 
 @dataclass(frozen=True)

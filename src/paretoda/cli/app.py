@@ -97,18 +97,27 @@ def evaluate(
 
 @app.command()
 def doctor(
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="with --suite: its folder (default $PARETODA_DATA)")
+    ] = None,
     *,
-    source: Annotated[str, typer.Option(metavar="DATA", help="labelled data")],
-    target: Annotated[str, typer.Option(metavar="DATA", help="unlabelled data")],
+    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
+    suite: Annotated[
+        str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
+    ] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
-    """Find out what is wrong with the data, before an hour is lost; exit code 2 where adapt would refuse them."""
+    """Find out what is wrong with the data, before an hour is lost; exit code 2 where adapt would refuse them.
+
+    With --suite: whether a copy of a benchmark has the images that the published numbers were measured on.
+    """
     from paretoda.cli.examining import run_doctor
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        code = run_doctor(screen, source, target, skip_bad=skip_bad)
+        code = run_doctor(screen, source, target, suite, path, skip_bad=skip_bad)
     raise typer.Exit(code)
 
 

@@ -2,32 +2,96 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict
+from functools import partial
+from pathlib import Path
 
 from paretoda.cli.screen import Screen
 from paretoda.data import PairSettings, examine
+from paretoda.data.errors import DataError
+from paretoda.data.findings import Finding
 
 _SIGNS = {"error": "ERROR", "warning": "warning", "info": "note"}
 
 
-def run_doctor(screen: Screen, source: str, target: str, *, skip_bad: bool = False) -> int:
-    """Print every finding; 2 where `adapt` would refuse the data, otherwise 0."""
+def run_doctor(
+    screen: Screen,
+    source: str | None,
+    target: str | None,
+    suite: str | None,
+    path: Path | None,
+    *,
+    skip_bad: bool = False,
+) -> int:
+    """Print every finding on two domains or on a benchmark; 2 where there is an error, otherwise 0."""
+    if suite is not None:
+        if source is not None or target is not None or skip_bad:
+            raise DataError("--suite looks at a benchmark's folder; leave out --source, --target and --skip-bad")
+        return _suite(screen, suite, path)
+    if path is not None:
+        raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
+    if source is None or target is None:
+        raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
+    return _pair(screen, source, target, skip_bad=skip_bad)
 
-    def checked(done: int, total: int) -> None:
-        screen.progress("checking images", done, total)
 
-    found = examine(source, target, PairSettings(skip_bad=skip_bad), checked)
+def _pair(screen: Screen, source: str, target: str, *, skip_bad: bool) -> int:
+    found = examine(source, target, PairSettings(skip_bad=skip_bad), partial(screen.progress, "checking images"))
     screen.progress.stop()
+    errors = _show(screen, found, "adapt accepts these data", "adapt would refuse these data")
+    screen.finish(lambda: _facts(found))
+    return 2 if errors else 0
+
+
+def _suite(screen: Screen, suite: str, path: Path | None) -> int:
+    from paretoda.bench.suite_doctor import examine_suite  # noqa: PLC0415  (two domains need no benchmark)
+    from paretoda.bench.suites import data_folder  # noqa: PLC0415
+
+    def checked(domain: str, done: int, total: int) -> None:
+        screen.progress(f"checking {domain}", done, total)
+
+    report = examine_suite(suite, path if path is not None else data_folder(), checked)
+    screen.progress.stop()
+    if report.places:
+        rows = [
+            [domain, str(report.images[domain]), str(report.expected[domain]), place.layout, str(place.path)]
+            for domain, place in report.places.items()
+        ]
+        columns = {"domain": "left", "images": "right", "published": "right", "layout": "left", "where": "left"}
+        screen.table(columns, rows)
+        screen.result()
+    whole, broken = f"this is {suite} as published", f"numbers on this copy of {suite} compare with nobody's"
+    errors = _show(screen, report.findings, whole, broken)
+    domains = {
+        domain: {"images": report.images[domain], "published": report.expected[domain], "path": str(place.path)}
+        for domain, place in report.places.items()
+    }
+    screen.finish(lambda: {"suite": suite, "domains": domains, **_facts(report.findings)})
+    return 2 if errors else 0
+
+
+def _show(screen: Screen, found: Sequence[Finding], good: str, bad: str) -> int:
+    """Print the findings and the verdict; the number of errors."""
     rows = [[_SIGNS[finding.severity], finding.domain, finding.message] for finding in found]
     if rows:
         screen.table({"": "left", "where": "left", "what was found, and what to do": "left"}, rows)
         screen.result()
-    errors = sum(finding.severity == "error" for finding in found)
-    warnings = sum(finding.severity == "warning" for finding in found)
-    verdict = "adapt would refuse these data" if errors else "adapt accepts these data"
+    errors, warnings = _count(found, "error"), _count(found, "warning")
     screen.result(
         f"{errors} {'error' if errors == 1 else 'errors'}, {warnings} "
-        f"{'warning' if warnings == 1 else 'warnings'}: {verdict}."
+        f"{'warning' if warnings == 1 else 'warnings'}: {bad if errors else good}."
     )
-    screen.finish(lambda: {"errors": errors, "warnings": warnings, "findings": [asdict(finding) for finding in found]})
-    return 2 if errors else 0
+    return errors
+
+
+def _facts(found: Sequence[Finding]) -> dict[str, object]:
+    return {
+        "errors": _count(found, "error"),
+        "warnings": _count(found, "warning"),
+        "findings": [asdict(finding) for finding in found],
+    }
+
+
+def _count(found: Sequence[Finding], severity: str) -> int:
+    return sum(finding.severity == severity for finding in found)

@@ -18,18 +18,16 @@ class Finding:
 
     Args:
         severity: an error stops `adapt`, a warning may cost accuracy, the rest is good to know.
-        domain: which data it concerns.
+        domain: which data it concerns: "source", "target", "both", or a benchmark or one of its domains.
         message: the fact, and what to do, in one sentence.
     """
 
     severity: Severity
-    domain: Literal["source", "target", "both"]
+    domain: str
     message: str
 
 
-def attempt(
-    work: Callable[[], Result], domain: Literal["source", "target", "both"], found: list[Finding]
-) -> Result | None:
+def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Result | None:
     """The result, or None after the error has become a finding."""
     try:
         return work()

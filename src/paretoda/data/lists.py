@@ -11,11 +11,19 @@ from paretoda.data.labels import from_names
 
 
 def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSamples:
-    """The listed images; paths are relative to `root` or to the list's own folder, labels dropped unless wanted."""
-    root = file.parent if root is None else root
+    """The listed images, their labels dropped unless wanted.
+
+    Args:
+        file: one `path label` a line.
+        labelled: a line without a label is then an error.
+        root: where the paths start; by default the list's own folder, or the one above it where the first image is
+            there, as with image_list/amazon.txt beside amazon/.
+    """
+    lines = read_text(file).splitlines()
+    root = _root(file, lines) if root is None else root
     shown: list[str] = []
     names: list[str] = []
-    for number, line in enumerate(read_text(file).splitlines(), start=1):
+    for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
         path, label = split_line(line, root)
@@ -28,6 +36,13 @@ def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSa
         raise DataError(f"{file} lists no images; write one `path label` per line")
     labels = from_names(names) if labelled else None
     return FileSamples(tuple(root / path for path in shown), tuple(shown), labels)
+
+
+def _root(file: Path, lines: list[str]) -> Path:
+    first = next((line for line in lines if line.strip()), "")
+    above = file.absolute().parent.parent
+    inside = any((file.parent / path).exists() for path in (split_line(first, file.parent)[0], first.strip()))
+    return above if not inside and (above / split_line(first, above)[0]).is_file() else file.parent
 
 
 def split_line(line: str, root: Path) -> tuple[str, str | None]:

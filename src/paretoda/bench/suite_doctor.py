@@ -1,0 +1,112 @@
+"""The doctor on a benchmark's folder: is it all there, and nothing else, as the published numbers want it?"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from paretoda.bench.facts import Facts, facts_of
+from paretoda.bench.layouts import Place, home_of, place_of
+from paretoda.core.names import hint
+from paretoda.data.files import FileSamples, unreadable
+from paretoda.data.findings import Finding, attempt
+from paretoda.data.labels import listed
+
+Told = Callable[[str, int, int], None]
+"""Called with a domain's name, how many of its files were looked into, and how many there are."""
+
+
+@dataclass(frozen=True)
+class SuiteReport:
+    """What was found.
+
+    Args:
+        findings: errors first; with one, numbers on this copy cannot be compared with published ones.
+        places: domain -> where it is.
+        images: domain -> how many images it has.
+        expected: domain -> how many it should have.
+    """
+
+    findings: tuple[Finding, ...]
+    places: Mapping[str, Place] = field(default_factory=dict)
+    images: Mapping[str, int] = field(default_factory=dict)
+    expected: Mapping[str, int] = field(default_factory=dict)
+
+
+def examine_suite(suite: str, folder: Path, told: Told | None = None) -> SuiteReport:
+    """Compare a copy of a benchmark with what is known of it.
+
+    Args:
+        suite: its name; one without known facts is an error.
+        folder: with the domains, or with a folder of the benchmark's name.
+        told: progress.
+    """
+    facts = facts_of(suite)
+    found: list[Finding] = []
+    places: dict[str, Place] = {}
+    images: dict[str, int] = {}
+    home = attempt(partial(home_of, suite, folder), suite, found)
+    for domain in () if home is None else facts.images:
+        assert home is not None
+        place = attempt(partial(place_of, suite, domain, home), domain, found)
+        samples = None if place is None else attempt(place.samples, domain, found)
+        if place is not None and samples is not None:
+            places[domain], images[domain] = place, len(samples)
+            found += _about_domain(domain, samples, facts, told)
+    found += _about_layouts(places)
+    order = ("error", "warning", "info")
+    return SuiteReport(
+        tuple(sorted(found, key=lambda finding: order.index(finding.severity))), places, images, facts.images
+    )
+
+
+def _about_domain(domain: str, samples: FileSamples, facts: Facts, told: Told | None) -> list[Finding]:
+    assert samples.labels is not None
+    counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
+    errors = [*_classes(domain, counts, facts), *_counts(domain, counts, facts)]
+    bad = unreadable(samples.paths, thorough=False, progress=told and partial(told, domain))
+    if bad:
+        names = listed(samples.names(list(bad)))
+        errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")
+    notes = list(samples.notes)
+    if domain not in facts.per_class:
+        notes.append(f"How many images each class of {domain} has is not known here: only its total was compared.")
+    return [Finding("error", domain, text) for text in errors] + [Finding("info", domain, text) for text in notes]
+
+
+def _classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
+    said = []
+    missing = [name for name in facts.classes if name not in counts]
+    strange = sorted(set(counts) - set(facts.classes))
+    if missing:
+        said.append(f"{domain} has no images of {listed(missing)}; unpack the archive again, or rename the folder.")
+    if strange:
+        near = hint(strange[0], missing) if missing else "move it away."
+        said.append(f"{domain} has {listed(strange)}, which the benchmark has not; {near}")
+    return said
+
+
+def _counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
+    """Of the classes that are there: those that are missing have been told."""
+    known = facts.per_class.get(domain, {})
+    wrong = [name for name in known if name in counts and counts[name] != known[name]]
+    total, wanted = sum(counts.values()), facts.images[domain]
+    if not wrong and (total == wanted or set(counts) != set(facts.classes)):
+        return []
+    which = listed([f"{name} {counts[name]} instead of {known[name]}" for name in wrong])
+    where = f" ({which})" if wrong else ""
+    return [f"{domain} has {total} images instead of {wanted}{where}; unpack the archive again, and nothing beside it."]
+
+
+def _about_layouts(places: Mapping[str, Place]) -> list[Finding]:
+    forms = {domain: place.path.is_file() for domain, place in places.items()}
+    if len(set(forms.values())) < 2:
+        return []
+    text = (
+        f"{listed([name for name in forms if forms[name]])} come from lists and "
+        f"{listed([name for name in forms if not forms[name]])} from folders; make sure that they are of one release."
+    )
+    return [Finding("warning", "both", text)]
