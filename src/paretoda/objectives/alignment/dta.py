@@ -43,7 +43,7 @@ class Dta(Objective):
     """How much the target's predictions change when the head loses the features that matter most to it.
 
     Where nothing is dropped yet the divergence has no slope, so the slopes are taken behind a little random dropout;
-    it stands for the second random pass through the network of the paper.
+    it stands for the second random pass through the network of the paper. In evaluation nothing is dropped.
 
     Args:
         features: width d of the features.
@@ -80,7 +80,7 @@ class Dta(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Strength times the mean divergence of the predictions to those of the masked features, over K."""
-        if self.count == 0:
+        if self.count == 0 or not self.dropout.training:
             return target.features.new_zeros(())
         masked = target.logits_of(self.mask(target) * target.features)
         return self.strength * divergences(target.logits, masked).mean() / self.classes
