@@ -10,7 +10,7 @@ from paretoda.data.making import make_pair
 from paretoda.data.settings import PairSettings
 
 RNG = np.random.default_rng(0)
-X, Y, Z = RNG.normal(size=(200, 5)), np.arange(200) % 3, RNG.normal(size=(150, 5))
+X, Y, Z = RNG.normal(size=(200, 5)), np.arange(200) % 3, RNG.normal(size=(250, 5))
 
 
 def said(found: list[Finding], severity: str) -> str:
