@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from paretoda.report.significance import Ranking
 
-_WIDTH, _SIDE, _AXIS, _STEP = 880, 215, 56, 21
+_WIDTH, _SIDE, _AXIS, _STEP = 940, 255, 56, 21
 _PANEL, _NAMES, _ROW = 400, 96, 20
 _LETTERS = {"side": 30, "panel": 13}
 
