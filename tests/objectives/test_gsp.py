@@ -57,7 +57,7 @@ def test_a_copy_of_the_source_is_laid_on_it_sample_by_sample():
     torch.manual_seed(0)
     features = torch.randn(12, 4, dtype=torch.float64)
     labels, order = torch.arange(12) % 3, torch.randperm(12)
-    coupled = shares(features, features[order], labels, labels[order], 0.002)
+    coupled = shares(features, features[order], labels, labels[order], 0.01)
     images = coupled @ features[order]
     assert (images - features).norm() < 0.1 * features.norm()
     blind = shares(features, features[order], labels, labels[order], 1e6)
@@ -69,13 +69,10 @@ def test_the_formulas_of_the_specification():
     objective = gsp(samples, strength=0.3)
     objective.classifiers.second.last.bias.data[2] = -99  # nobody is thought to be of class 2
     source, target = samples.batch()
-    images, weights = objective.images(source, target)
     pseudo = objective.classifiers(target.features, "batch")[1].argmax(1)
     coupled = shares(source.features, target.features, source.labels, pseudo, 0.05)
-    torch.testing.assert_close(images, coupled @ target.features)
-    found = coupled.any(1)
+    images, found = coupled @ target.features, coupled.any(1)
     assert 0 < found.sum() < 9
-    torch.testing.assert_close(weights, found.double() / found.sum())
     nodes = (source.features - images)[found].square().sum() / found.sum()
     confused = -claim(objective, images, 0)[found].log().mean() - claim(objective, source.features, 1).log().mean()
     assert objective(source, target).item() == pytest.approx(0.3 * (nodes + confused).item())
@@ -93,13 +90,11 @@ def test_the_encoder_feels_source_and_target_and_the_coupling_is_a_constant(monk
     samples = Samples()
     objective = gsp(samples)
     source, target = samples.batch()
-    images, weights = (part.detach() for part in objective.images(source, target))
-    pseudo = objective.classifiers(target.features, "batch")[1].argmax(1)
-    coupled = shares(source.features, target.features, source.labels, pseudo, 0.05)
-    found = gradients(objective(source, target), samples.body())
-    monkeypatch.setattr(objective, "images", lambda _, t: (coupled @ t.features, weights))
-    torch.testing.assert_close(objective.images(source, target)[0], images)
-    for one, other in zip(found, gradients(objective(source, target), samples.body()), strict=True):
+    coupled = objective.shares(source, target)
+    assert not coupled.requires_grad
+    slopes = gradients(objective(source, target), samples.body())
+    monkeypatch.setattr(objective, "shares", lambda *_: coupled)
+    for one, other in zip(slopes, gradients(objective(source, target), samples.body()), strict=True):
         torch.testing.assert_close(one, other)
     source_part, target_part = gradients(objective(source, target), [source.features, target.features])
     assert source_part.any()
@@ -112,7 +107,7 @@ def test_where_every_sample_is_its_image_the_distance_is_nothing():
     objective = gsp(samples)
     source = samples.source()
     twin = target_of(source.features, source.logits)
-    objective.images = lambda s, t: (t.features, torch.full((9,), 1 / 9, dtype=torch.float64))  # noqa: ARG005
+    objective.shares = lambda *_: torch.eye(9, dtype=torch.float64)
     undecided = 2 * math.log(2)
     objective.classifiers.second.load_state_dict(objective.classifiers.first.state_dict())
     assert objective(source, twin).item() == pytest.approx(undecided)
@@ -122,7 +117,7 @@ def test_the_classifiers_claim_their_own_and_the_encoder_confuses_them():
     samples = Samples()
     objective = adversary_fitted(gsp(samples), samples, steps=60, lr=0.03)
     source, target = samples.batch()
-    images, _ = objective.images(source, target)
+    images = objective.shares(source, target) @ target.features
     assert claim(objective, source.features, 0).mean() > 0.7
     assert claim(objective, images, 1).mean() > 0.7
     before = objective(source, target)
@@ -141,6 +136,20 @@ def test_a_batch_without_a_common_class_teaches_by_its_samples_alone():
     told = -claim(objective, features, 1).log().mean().item()
     assert objective(source, target).item() == pytest.approx(told, abs=1e-5)
     assert objective.private_loss(source, target).isfinite()
+
+
+def test_a_step_makes_one_coupling(monkeypatch):
+    samples = Samples()
+    objective = gsp(samples)
+    source, target = samples.batch()
+    asked = []
+    whole = objective.shares
+    monkeypatch.setattr(objective, "shares", lambda *domains: asked.append(1) or whole(*domains))
+    objective(source, target)
+    first = objective.private_loss(source, target).item()
+    assert len(asked) == 1
+    assert objective.private_loss(source, target).item() == pytest.approx(first)  # forgotten, and made anew
+    assert len(asked) == 2
 
 
 def test_a_coupling_needs_entropy():

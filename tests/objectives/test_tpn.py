@@ -90,15 +90,12 @@ def test_the_divergence_is_symmetric_and_the_mean_of_two(seed):
 
 def test_equal_prototypes_leave_the_sources_own_error():
     source, target = pair([0, 1, 10, 11], [0, 0, 1, 1], [0, 1, 10, 11])
-    objective = tpn()
+    objective = tpn(temperature=0.2)
     assert objective.pseudo_labels(source, target).tolist() == [0, 0, 1, 1]
-    only = tpn(classwise=0.0, samplewise=0.0)(source, target).item()
-    assert 0 < only < 1e-6
+    only = tpn(temperature=0.2, classwise=0.0, samplewise=0.0)(source, target).item()
+    assert 0 < only < 0.01
     assert objective(source, target).item() == pytest.approx(only, abs=1e-12)
-    apart, _ = pair([0, 1, 10, 11], [0, 0, 1, 1], [0]), None
-    moved = pair([0, 1, 10, 11], [0, 0, 1, 1], [1, 2, 11, 12])
-    assert objective(*moved).item() > 0.01
-    assert tpn(sourcewise=0.0)(*apart).isfinite()
+    assert objective(*pair([0, 1, 10, 11], [0, 0, 1, 1], [1, 2, 11, 12])).item() > only + 0.01
 
 
 def test_the_terms_and_their_weights():

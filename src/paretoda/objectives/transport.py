@@ -55,7 +55,7 @@ def gromov_wasserstein(one: Tensor, other: Tensor, coupling: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def entropic_gromov_wasserstein(
+def entropic_gromov_wasserstein(  # noqa: PLR0913 - two graphs with their masses, and how to solve
     one: Tensor,
     other: Tensor,
     rows: Tensor,
@@ -64,6 +64,7 @@ def entropic_gromov_wasserstein(
     extra: Tensor | None = None,
     entropy: float = 0.05,
     rounds: int = 10,
+    scalings: int = 50,
 ) -> Tensor:
     """A coupling that takes similar pairs to similar pairs: transport whose costs it makes itself (Peyré et al., 2016).
 
@@ -77,6 +78,7 @@ def entropic_gromov_wasserstein(
         extra: added to the scaled costs, shape (n, m); None for nothing.
         entropy: its weight beside costs between 0 and 1.
         rounds: number of times that costs are made.
+        scalings: of rows and columns in every round.
 
     Returns:
         Shape (n, m).
@@ -86,5 +88,5 @@ def entropic_gromov_wasserstein(
         costs = pair_costs(one, other, coupling)
         least, most = costs.aminmax()
         scaled = (costs - least) / (most - least).clamp(min=torch.finfo(costs.dtype).tiny)
-        coupling = sinkhorn(scaled if extra is None else scaled + extra, rows, columns, entropy)
+        coupling = sinkhorn(scaled if extra is None else scaled + extra, rows, columns, entropy, scalings)
     return coupling

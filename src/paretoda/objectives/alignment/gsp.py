@@ -9,8 +9,12 @@ from torch.nn import functional
 from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.frozen import frozen
 from paretoda.objectives.full_precision import full_precision
+from paretoda.objectives.once import Once
 from paretoda.objectives.transport import entropic_gromov_wasserstein
 from paretoda.objectives.two_classifiers import TwoClassifiers, both_cross_entropies
+
+_ROUNDS, _SCALINGS = 5, 20
+"""Enough for the entropy that is used, at a tenth of the cost of a converged coupling."""
 
 
 @full_precision
@@ -42,10 +46,25 @@ def shares(source: Tensor, target: Tensor, labels: Tensor, pseudo: Tensor, entro
     one, other = similarities(source.detach()), similarities(target.detach())
     same = labels.unsqueeze(1) == pseudo
     strange = (~same).to(one.dtype)  # costs as much as the worst pair: no coupling within classes need exist
-    coupling = entropic_gromov_wasserstein(one, other, masses(one), masses(other), extra=strange, entropy=entropy)
+    coupling = entropic_gromov_wasserstein(
+        one, other, masses(one), masses(other), extra=strange, entropy=entropy, rounds=_ROUNDS, scalings=_SCALINGS
+    )
     within = coupling * same
     totals = within.sum(1, keepdim=True)
     return (within / totals.clamp(min=torch.finfo(totals.dtype).tiny)).to(source.dtype)
+
+
+def found(coupled: Tensor) -> Tensor:
+    """A weight for every source sample: equal, of sum 1, for those that have an image, and 0 for the others.
+
+    Args:
+        coupled: as `shares` returns it, shape (n, m).
+
+    Returns:
+        Shape (n,).
+    """
+    there = (coupled.sum(1) > 0).to(coupled.dtype)
+    return there / there.sum().clamp(min=1)
 
 
 def side(logits: Tensor, which: int) -> Tensor:
@@ -84,17 +103,17 @@ class Gsp(Objective):
             raise ValueError(f"entropy must be positive, got {entropy}")
         self.strength, self.entropy = strength, entropy
         self.classifiers = TwoClassifiers(features, classes, (hidden,), 0.0, norm=False)
+        self.coupled: Once[Tensor] = Once()
 
-    def images(self, source: Source, target: Target) -> tuple[Tensor, Tensor]:
-        """Where the target has the source's samples, shape (n, d), and a weight for each, of sum 1 or 0."""
+    def shares(self, source: Source, target: Target) -> Tensor:
+        """`shares` of the batch, whose target samples have the classes that the second classifier gives them."""
         pseudo = frozen(self.classifiers, target.features.detach(), "batch")[1].argmax(1)
-        coupled = shares(source.features, target.features, source.labels, pseudo, self.entropy)
-        found = (coupled.sum(1) > 0).to(coupled.dtype)
-        return coupled @ target.features, found / found.sum().clamp(min=1)
+        return shares(source.features, target.features, source.labels, pseudo, self.entropy)
 
     def forward(self, source: Source, target: Target) -> Tensor:
         """Strength times (squared distance to the images + what says that a sample is none and an image is one)."""
-        images, weights = self.images(source, target)
+        coupled = self.coupled.keep(source, self.shares(source, target))
+        images, weights = coupled @ target.features, found(coupled)
         distance = ((source.features - images).square().sum(1) * weights).sum()
         samples_told = side(frozen(self.classifiers, source.features, "batch"), 1).mean()
         images_told = (side(frozen(self.classifiers, images, "batch"), 0) * weights).sum()
@@ -102,13 +121,14 @@ class Gsp(Objective):
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """Both classifiers learn samples and images by the source's labels, and to claim their own; all detached."""
-        images, weights = self.images(source, target)
+        coupled = self.coupled.take(source)
+        coupled = self.shares(source, target) if coupled is None else coupled
         of_samples = self.classifiers(source.features.detach(), "learn")
-        of_images = self.classifiers(images.detach(), "learn")
+        of_images = self.classifiers(coupled @ target.features.detach(), "learn")
         known = both_cross_entropies(of_samples, source.labels) + side(of_samples, 0).mean()
         labels = source.labels.repeat(2)
         errors = functional.cross_entropy(of_images.flatten(0, 1), labels, reduction="none").view(2, -1).sum(0)
-        return known + ((errors + side(of_images, 1)) * weights).sum()
+        return known + ((errors + side(of_images, 1)) * found(coupled)).sum()
 
     def extra_repr(self) -> str:
         """Settings."""

@@ -28,7 +28,7 @@ class Mcd(ClassifierDiscrepancy):
         classes: number of classes K.
         hidden: width of the classifiers' two hidden layers; 1024 for images in the later codes.
         dropout: in the classifiers.
-        strength: τ; the paper's 1. Later codes have 10 (Office-31) and 30 (Office-Home), for the mean is over K.
+        strength: τ; 1 in the paper, 10 and 30 in later codes (Office-31, Office-Home), as the mean is over classes.
         balance: of the term that keeps a classifier from giving the whole target to one class.
         encoder_updates: how often in a step the encoder lowers it; 4 in the paper.
     """
@@ -40,7 +40,7 @@ class Mcd(ClassifierDiscrepancy):
         *,
         hidden: int = 256,
         dropout: float = 0.5,
-        strength: float = 1.0,
+        strength: float = 10.0,
         balance: float = 0.01,
         encoder_updates: int = 1,
     ) -> None:

@@ -47,7 +47,7 @@ class Swd(ClassifierDiscrepancy):
         classes: number of classes K.
         hidden: width of the classifiers' two hidden layers.
         dropout: in the classifiers.
-        strength: τ.
+        strength: τ; see `Mcd`.
         balance: of the term that keeps a classifier from giving the whole target to one class.
         encoder_updates: how often in a step the encoder lowers it; 4 in MCD's paper.
         directions: their number M.
@@ -60,7 +60,7 @@ class Swd(ClassifierDiscrepancy):
         *,
         hidden: int = 256,
         dropout: float = 0.5,
-        strength: float = 1.0,
+        strength: float = 10.0,
         balance: float = 0.01,
         encoder_updates: int = 1,
         directions: int = 128,

@@ -15,6 +15,7 @@ from torch.nn import functional
 from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.discriminator import Discriminator, domain_cross_entropy
 from paretoda.objectives.frozen import frozen
+from paretoda.objectives.once import Once
 from paretoda.objectives.target.entropy import entropies
 
 
@@ -76,6 +77,7 @@ class Tat(Objective):
         self.climbs, self.rate, self.source_rate, self.pull = climbs, rate, source_rate, pull
         self.entropy, self.released = entropy, released
         self.discriminator = Discriminator(features, hidden)
+        self.made: Once[tuple[Tensor, Tensor]] = Once()
 
     def examples(self, source: Source, target: Target) -> tuple[Tensor, Tensor]:
         """Features of both domains that the discriminator mistakes, those of the source mistaken by the head as well.
@@ -99,7 +101,7 @@ class Tat(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:
         """Cross-entropy of the source's examples + change of the target's predictions + a share of their entropy."""
-        first, second = self.examples(source, target)
+        first, second = self.made.keep(source, self.examples(source, target))
         moved = source.features + (first - source.features).detach()
         right = functional.cross_entropy(source.logits_of(moved), source.labels)
         moved = target.features + (second - target.features).detach()
@@ -110,7 +112,7 @@ class Tat(Objective):
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """The discriminator's cross-entropy on the features and on the examples, all detached."""
         n, rows = len(source.features), torch.cat([source.features, target.features]).detach()
-        examples = torch.cat(self.examples(source, target))
+        examples = torch.cat(self.made.take(source) or self.examples(source, target))
         scores = self.discriminator(rows, "learn" if self.training else "running").squeeze(1)
         mistaken = self.discriminator(examples, "batch" if self.training else "running").squeeze(1)
         mistaken = mistaken.detach() if self.released else mistaken

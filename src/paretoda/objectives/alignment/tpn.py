@@ -135,10 +135,10 @@ class Tpn(Objective):
         *,
         sourcewise: float = 1.0,
         classwise: float = 1.0,
-        samplewise: float = 1.0,
+        samplewise: float = 0.1,
         gate: float = 0.6,
         kernel: Literal["gaussian", "linear"] = "gaussian",
-        temperature: float = 0.05,
+        temperature: float = 0.02,
     ) -> None:
         super().__init__()
         if kernel not in ("gaussian", "linear"):
