@@ -50,7 +50,7 @@ def test_strange_features_are_told() -> None:
     warnings = said(found, "warning")
     assert "2 of 5 features have very different scales" in warnings
     assert "columns 1, 2" in warnings
-    assert "4 of 150 target samples are also in the source, for example 0" in warnings
+    assert "4 of 250 target samples are also in the source, for example 0" in warnings
     assert "fewer than 5 samples: 2" in warnings
     assert "The largest class has 190 samples, the smallest 3" in warnings
     assert not said(found, "error")
