@@ -13,6 +13,7 @@ from paretoda.bench.baselines import BASELINES
 from paretoda.bench.tasks import Suite
 from paretoda.core.names import unknown
 from paretoda.job.config_file import read_toml
+from paretoda.job.presets import for_suite
 from paretoda.job.settings import SettingsError, make_settings
 
 
@@ -52,7 +53,7 @@ class RunSpec:
     @property
     def settings(self) -> dict[str, Any]:
         """Of the run, as JSON has them; the task adds its own."""
-        return as_json({**self.contender.settings, **self.variant})
+        return as_json(for_suite({**self.contender.settings, **self.variant}, self.suite))
 
     @property
     def key(self) -> str:

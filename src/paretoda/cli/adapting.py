@@ -13,6 +13,7 @@ from paretoda.job.adapt import Listeners, adapt
 from paretoda.job.config_file import read_toml
 from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError
+from paretoda.job.presets import PRESET, expanded
 from paretoda.job.run import Run
 from paretoda.job.settings import Settings, SettingsError, make_settings
 
@@ -22,6 +23,9 @@ _INPUTS = ("source", "target")
 def merged(config: Path | None, inputs: Mapping[str, str | None], given: Mapping[str, Any]) -> dict[str, Any]:
     """Inputs and settings: the command line counts before the config file, and that before the defaults.
 
+    A preset counts less than everything that is given in the same place: a preset of the command line less than its
+    options, but more than the config file.
+
     Args:
         config: a TOML file with any settings, and perhaps source and target; a run's config.toml is one.
         inputs: source and target of the command line, None where they were left out.
@@ -29,8 +33,11 @@ def merged(config: Path | None, inputs: Mapping[str, str | None], given: Mapping
     """
     values = {} if config is None else read_toml(config)
     for key in values:
-        if key not in _INPUTS and key not in Settings.model_fields:
-            raise SettingsError(f"{config}: {unknown('setting', key, [*Settings.model_fields, *_INPUTS])}")
+        if key not in (*_INPUTS, PRESET) and key not in Settings.model_fields:
+            raise SettingsError(f"{config}: {unknown('setting', key, [*Settings.model_fields, *_INPUTS, PRESET])}")
+    if PRESET in given and values:
+        given = _with_preset(given, values)
+        values.pop(PRESET, None)
     if "method" in given or "target_loss" in given:
         values = _without_contradiction(values, given)
     return values | dict(given) | {key: value for key, value in inputs.items() if value is not None}
@@ -45,6 +52,16 @@ def _without_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) 
     if "target_loss" in given or "+" in str(given.get("method", "")):
         kept.pop("target_loss", None)
     return kept
+
+
+def _with_preset(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command line says, its preset spelled out; the file's method counts where neither names one."""
+    alignment, plus, loss = str(given.get("method", "")).partition("+")
+    told = {**given, "method": alignment, "target_loss": loss} if plus else given
+    whole = expanded(told)
+    if "method" in whole or "method" not in values:
+        return whole
+    return expanded({"method": str(values["method"]).partition("+")[0], **told})
 
 
 def run_adapt(

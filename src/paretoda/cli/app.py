@@ -10,7 +10,7 @@ import typer
 
 from paretoda import __version__
 from paretoda.cli.comparing import bench, report, study
-from paretoda.cli.options import Json, Quiet, given_settings, with_settings
+from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -20,6 +20,9 @@ app = typer.Typer(
     epilog="DATA is an image folder, a list file of `path label` lines, or an .npz with x and optionally y, classes.",
 )
 
+Crops = Annotated[
+    int | None, typer.Option(metavar="1|10", help="of each image; the prediction is their mean (default: the run's)")
+]
 Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
@@ -46,6 +49,7 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
     out: Annotated[Path, typer.Option(metavar="RUN", help="directory for the run")],
     config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="settings, below the command line's")] = None,
+    preset: Preset = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run in --out")] = False,
     json: Json = False,
@@ -56,27 +60,29 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.adapting import merged, run_adapt
     from paretoda.cli.screen import Screen
 
-    values = merged(config, {"source": source, "target": target}, given_settings(settings))
+    values = merged(config, {"source": source, "target": target}, given_settings({**settings, "preset": preset}))
     with Screen(quiet=quiet, as_json=json) as screen:
         run_adapt(screen, values, out, resume=resume, overwrite=overwrite)
 
 
 @app.command()
-def predict(
+def predict(  # noqa: PLR0913  (options, not arguments)
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="INPUT", help="target data without labels")],
+    *,
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout")] = None,
     refined: Refined = False,
+    crops: Crops = None,
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Predict the classes of new target data, as CSV."""
-    from paretoda.cli.predicting import run_predict
+    from paretoda.cli.predicting import Ask, run_predict
     from paretoda.cli.screen import Screen
 
     with Screen(quiet=quiet, as_json=json) as screen:
-        run_predict(screen, run, data, out, refined=refined, skip_bad=skip_bad)
+        run_predict(screen, run, data, out, Ask(refined=refined, crops=crops, skip_bad=skip_bad))
 
 
 @app.command()
@@ -84,15 +90,16 @@ def evaluate(
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
     refined: Refined = False,
+    crops: Crops = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
     """Measure a run on labelled target data; labels are matched by class name."""
-    from paretoda.cli.predicting import run_evaluate
+    from paretoda.cli.predicting import Ask, run_evaluate
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        run_evaluate(screen, run, data, refined=refined, skip_bad=skip_bad)
+        run_evaluate(screen, run, data, Ask(refined=refined, crops=crops, skip_bad=skip_bad))
 
 
 @app.command()
@@ -124,7 +131,9 @@ def doctor(
 @app.command("list")
 def list_names(
     what: Annotated[
-        Literal["methods", "schemes", "target-losses", "guides", "validators", "backbones", "suites", "baselines"],
+        Literal[
+            "methods", "schemes", "target-losses", "guides", "validators", "backbones", "suites", "baselines", "presets"
+        ],
         typer.Argument(),
     ],
     json: Json = False,

@@ -17,6 +17,7 @@ from paretoda.bench.bench import Bench
 from paretoda.bench.by_class import class_rows
 from paretoda.bench.contenders import Contender, baseline, cross, plan, read_contenders
 from paretoda.bench.loading import needs_files
+from paretoda.bench.paper_rows import left_out, paper_contenders
 from paretoda.bench.runner import run_local
 from paretoda.bench.selection import select_variants
 from paretoda.bench.store import Row
@@ -34,6 +35,7 @@ from paretoda.training.files import write_text
 _METHODS = ("source-only", "dann")
 _TARGET_LOSSES = ("none", "tcm")
 _SCHEMES = ("linear", "paretoda")
+_PAPER = Path("paper")
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ class Wanted:
         target_losses: names.
         schemes: names.
         baselines: names of shallow contenders.
-        contenders: a TOML file.
+        contenders: a TOML file, or "paper" for the rows of the paper's table.
         lrs: learning rates; where there are several, label-free scores choose among them.
         seeds: how many.
         base: the contender that others are compared with; None: the first.
@@ -71,7 +73,9 @@ class Wanted:
     def rows(self) -> list[Contender]:
         """All contenders, in the order of the table."""
         found = [baseline(name) for name in self.baselines]
-        if self.contenders is not None:
+        if self.contenders == _PAPER:
+            found += paper_contenders(self.suite, self.settings)
+        elif self.contenders is not None:
             found += read_contenders(self.contenders, self.settings)
         methods = self.methods or (() if found else _METHODS)
         losses, schemes = self.target_losses or _TARGET_LOSSES, self.schemes or _SCHEMES
@@ -94,6 +98,8 @@ def run_bench(
     specs = [replace(spec, keep=wanted.keep) for spec in specs]
     tasks = [suite.tasks[name] for name in wanted.tasks or suite.tasks]
     bench = Bench(specs, out, data_folder(data) if any(map(needs_files, tasks)) else None)
+    if wanted.contenders == _PAPER and (absent := left_out(wanted.suite)):
+        screen.say(f"These rows of the paper's table cannot be run here: {', '.join(absent)}.")
     _announce(screen, bench, wanted.suite)
     try:
         _run(screen, bench, jobs, ray)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from paretoda.cli.options import Json, Quiet, given_settings, with_settings
+from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
 
 
 @with_settings(leave_out=("method", "target_loss", "scheme", "lr", "seed", "reference"))
@@ -25,8 +25,10 @@ def bench(  # noqa: PLR0913  (options, not arguments)
         str | None, typer.Option(metavar="A,B,…", help="shallow ones (`paretoda list baselines`)")
     ] = None,
     contenders: Annotated[
-        Path | None, typer.Option(metavar="FILE.toml", help="a table of settings for each row")
+        Path | None,
+        typer.Option(metavar="FILE.toml|paper", help="a table of settings a row, or the paper's rows"),
     ] = None,
+    preset: Preset = None,
     lrs: Annotated[
         str | None, typer.Option(metavar="X,Y,…", help="learning rates; scores choose one for each run")
     ] = None,
@@ -58,7 +60,7 @@ def bench(  # noqa: PLR0913  (options, not arguments)
         lrs=numbers(split(lrs)),
         seeds=seeds,
         base=base,
-        settings=given_settings(settings),
+        settings=given_settings({**settings, "preset": preset}),
         keep=keep_runs,
     )
     with Screen(quiet=quiet, as_json=json) as screen:

@@ -12,7 +12,7 @@ import typer
 
 EXPECTED = (
     "paretoda.data.errors.DataError",
-    "paretoda.job.settings.SettingsError",
+    "paretoda.job.errors.SettingsError",
     "paretoda.job.directory.RunError",
     "paretoda.training.checkpoint.CheckpointError",
     "paretoda.models.weights.WeightsError",

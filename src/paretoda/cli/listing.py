@@ -103,6 +103,16 @@ def _baselines() -> tuple[dict[str, str], str]:
     return _described(BASELINES), ""
 
 
+def _presets() -> tuple[dict[str, str], str]:
+    from paretoda.job.presets import known_presets  # noqa: PLC0415
+
+    lines = {}
+    for name, preset in known_presets().items():
+        forms = [f"{name}/{suite}" for suite in preset.get("suites", {})]
+        lines[name] = preset["about"] + (f" Also {', '.join(forms)}." if forms else "")
+    return lines, ""
+
+
 _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "methods": _methods,
     "schemes": _schemes,
@@ -112,6 +122,7 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "backbones": _backbones,
     "suites": _suites,
     "baselines": _baselines,
+    "presets": _presets,
 }
 
 _NOTES = {
@@ -119,4 +130,5 @@ _NOTES = {
     "target-losses": "It may stand in the method: --method dann+im means --method dann --target-loss im.",
     "guides": "Schemes without a guide do not read it.",
     "validators": "--select takes one of these, or 'last'.",
+    "presets": "Options beside --preset count more; the run's config.toml has every setting spelled out.",
 }

@@ -11,6 +11,10 @@ import typer
 
 Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
+Preset = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="settings of the paper or of a code (`paretoda list presets`), below all others"),
+]
 
 List = tuple[str, ...]
 """Written with commas: `--loss-weights 1,0.5,0.1`."""
@@ -90,13 +94,20 @@ SETTINGS = (
     Setting("momentum", float, 0.9, "of SGD"),
     Setting("weight_decay", float, 1e-3, "of SGD"),
     Setting("schedule", Literal["inverse", "constant"], "inverse", "how the learning rate falls"),
+    Setting("decay", float, 10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75"),
     Setting("label_smoothing", float, 0.0, "of the source's labels"),
     Setting("clip", float, None, "largest norm of the gradient"),
     Setting("bn", Literal["joint", "per-domain"], "joint", "BatchNorm statistics of both domains or of each"),
     Setting("scaling", Literal["per-domain", "joint", "source", "none"], "per-domain", "z-scores of features"),
     Setting("held_out", float, 0.1, "share of each domain that is held out"),
     Setting("image_size", int, None, "side of the images that the network sees"),
-    Setting("augment", Literal["none", "light", "standard", "strong"], None, "random changes of training images"),
+    Setting(
+        "augment",
+        Literal["none", "flip", "light", "standard", "strong"],
+        None,
+        "random changes of training images",
+    ),
+    Setting("crops", int, 1, "crops of an image that its prediction is averaged over: 1 or 10"),
     Setting("class_balanced", bool, False, "draw the source's classes equally often"),
     Setting("skip_bad", bool, False, "leave out images that cannot be read, with a warning"),
     Setting("select", str, "ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'"),

@@ -6,6 +6,7 @@ import csv
 import io
 import sys
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,27 +32,42 @@ from paretoda.training.files import write_text
 _CONFUSIONS = 5
 
 
-def _open(screen: Screen, run: Path, data: str, *, labelled: bool, skip_bad: bool) -> tuple[Predictor, Samples]:
+@dataclass(frozen=True)
+class Ask:
+    """How a user wants the predictions.
+
+    Args:
+        refined: by the class-wise discriminators as well.
+        crops: of an image; None: as many as the run had.
+        skip_bad: without images that cannot be read.
+    """
+
+    refined: bool = False
+    crops: int | None = None
+    skip_bad: bool = False
+
+
+def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> tuple[Predictor, Samples]:
     directory = RunDirectory(run)
     predictor = load_predictor(directory.model, directory.description, pick_device("auto"))
+    if ask.crops is not None:
+        predictor = predictor.cropping(ask.crops)
 
     def checked(done: int, total: int) -> None:
         screen.progress("checking images", done, total)
 
     classes = predictor.classes if labelled else None
-    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=skip_bad, progress=checked)
+    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=ask.skip_bad, progress=checked)
     screen.progress.stop()
     for note in samples.notes:
         screen.say(note)
     return predictor, samples
 
 
-def run_predict(
-    screen: Screen, run: Path, data: str, out: Path | None, *, refined: bool = False, skip_bad: bool = False
-) -> None:
+def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask) -> None:
     """One row a sample: into the file, or to stdout where none is given."""
-    predictor, samples = _open(screen, run, data, labelled=False, skip_bad=skip_bad)
-    table = predictions_table(predictor, samples, predictor.probabilities(samples, refined=refined))
+    predictor, samples = _open(screen, run, data, ask, labelled=False)
+    table = predictions_table(predictor, samples, predictor.probabilities(samples, refined=ask.refined))
     rows = list(csv.DictReader(io.StringIO(table)))
     counts = Counter(row["prediction"] for row in rows)
     if out is not None:
@@ -62,7 +78,8 @@ def run_predict(
         sys.stdout.write(table)
 
     def values() -> dict[str, Any]:
-        facts: dict[str, Any] = {"samples": len(rows), "refined": refined, "counts": dict(counts)}
+        facts: dict[str, Any] = {"samples": len(rows), "refined": ask.refined, "crops": predictor.crops}
+        facts["counts"] = dict(counts)
         if out is not None:
             return facts | {"out": str(out)}
         return facts | {"predictions": [row | {"confidence": float(row["confidence"])} for row in rows]}
@@ -70,11 +87,11 @@ def run_predict(
     screen.finish(values)
 
 
-def run_evaluate(screen: Screen, run: Path, data: str, *, refined: bool = False, skip_bad: bool = False) -> None:
+def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     """Compare the predictions with labels, and say that labels were used."""
-    predictor, samples = _open(screen, run, data, labelled=True, skip_bad=skip_bad)
+    predictor, samples = _open(screen, run, data, ask, labelled=True)
     assert samples.labels is not None  # opened with labels
-    found = measured(predictor, samples, torch.from_numpy(samples.labels.values), refined=refined)
+    found = measured(predictor, samples, torch.from_numpy(samples.labels.values), refined=ask.refined)
     screen.result(f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.")
     screen.result(f"{'accuracy:':<20}{found['accuracy']:.4f}")
     screen.result(f"{'mean over classes:':<20}{found['mean_per_class']:.4f}")
@@ -107,6 +124,7 @@ def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, *, re
         "ece": expected_calibration_error(probabilities.double().log(), labels),
         "samples": len(labels),
         "refined": refined,
+        "crops": predictor.crops,
         "confusions": _confusions(confusion_matrix(best, labels, number), names),
     }
 

@@ -39,6 +39,17 @@ def random_crops(
     return grid_sample(images, grid, mode="bilinear", padding_mode="border", align_corners=False)
 
 
+def random_mirrors(images: Tensor, generator: torch.Generator) -> Tensor:
+    """Half of the images, drawn at random, mirrored left to right.
+
+    Args:
+        images: shape (n, c, h, w).
+        generator: the only source of chance.
+    """
+    mirrored = torch.rand(len(images), generator=generator) < 0.5
+    return torch.where(mirrored.view(-1, 1, 1, 1), images.flip(-1), images)
+
+
 def colour_jitter(images: Tensor, strength: float, generator: torch.Generator) -> Tensor:
     """Brightness, contrast and saturation of each image, times factors from 1 - strength to 1 + strength.
 

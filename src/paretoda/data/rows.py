@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from paretoda.data.errors import DataError
 from paretoda.data.order import Places
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
@@ -100,8 +101,20 @@ def image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
     return ImageRows(samples, transform, np.empty((count, *shape), np.uint8), np.zeros(count, dtype=bool))
 
 
-def tensors_of(samples: Samples, transform: Transform, batch_size: int) -> Iterator[Tensor]:
-    """All samples in their order, in evaluation form: what a trained model predicts on."""
-    side = transform.resized if isinstance(transform, ImageTransform) else 0
-    for start in range(0, len(samples), batch_size):
-        yield transform.evaluate(samples.read(range(start, min(start + batch_size, len(samples))), side))
+def tensors_of(samples: Samples, transform: Transform, batch_size: int, crops: int = 1) -> Iterator[Tensor]:
+    """All samples in their order, in evaluation form: what a trained model predicts on.
+
+    Args:
+        samples: of the kind that the transform reads.
+        transform: of the model.
+        batch_size: rows at a time, about.
+        crops: with 10, every image gives ten rows, one after the other.
+    """
+    images = transform if isinstance(transform, ImageTransform) else None
+    if images is None and crops > 1:
+        raise DataError("features have no crops; leave out --crops")
+    size = max(1, batch_size // crops)
+    for start in range(0, len(samples), size):
+        places = range(start, min(start + size, len(samples)))
+        raw = samples.read(places, images.resized if images is not None else 0)
+        yield images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from paretoda.data.errors import DataError
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
-Augment = Literal["none", "light", "standard", "strong"]
+Augment = Literal["none", "flip", "light", "standard", "strong"]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from paretoda.data.augmentation import colour_jitter, random_crops
+from paretoda.data.augmentation import colour_jitter, random_crops, random_mirrors
+from paretoda.data.crops import ten_crops
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
@@ -46,9 +47,10 @@ class Transform(Protocol):
 class ImageTransform:
     """Resized to a square, cropped, normalised.
 
-    Augmentation "light" crops 70-100 % of the area and never mirrors; "standard" crops 8-100 % and mirrors half of
-    the images, as the benchmarks do; "strong" also changes colours. With any of them images are resized to 8/7 of the
-    size first, and evaluation takes the middle. With "none" they are resized to the size itself.
+    Augmentation "flip" takes the middle and mirrors half of the images, as on VisDA-2017; "light" crops 70-100 % of the
+    area and never mirrors; "standard" crops 8-100 % and mirrors, as the other benchmarks do; "strong" also changes
+    colours. With any of them images are resized to 8/7 of the size first, and evaluation takes the middle. With "none"
+    they are resized to the size itself.
 
     Args:
         size: side of the result.
@@ -86,6 +88,8 @@ class ImageTransform:
         images = _unit_range(self._tensor(raw))
         if self.augment == "none":
             return self._normalised(images)
+        if self.augment == "flip":
+            return self._normalised(random_mirrors(self._middle(images), generator))
         light = self.augment == "light"
         images = random_crops(images, self.size, (0.7 if light else 0.08, 1.0), not light, generator)
         if self.augment == "strong":
@@ -94,9 +98,13 @@ class ImageTransform:
 
     def evaluate(self, raw: Raw) -> Tensor:
         """The middle, shape (n, channels, size, size)."""
-        start = (self.resized - self.size) // 2
-        middle = slice(start, start + self.size)
-        return self._normalised(_unit_range(self._tensor(raw)[:, :, middle, middle]))
+        return self._normalised(_unit_range(self._middle(self._tensor(raw))))
+
+    def evaluate_crops(self, raw: Raw) -> Tensor:
+        """Ten views of each image, one after the other, shape (10 n, channels, size, size)."""
+        if self.resized == self.size:
+            raise DataError("these images are not resized to more than their crops: ten would be two; take 1 crop")
+        return self._normalised(_unit_range(ten_crops(self._tensor(raw), self.size).flatten(0, 1)))
 
     def to_json(self) -> dict[str, Any]:
         """The fields."""
@@ -105,6 +113,10 @@ class ImageTransform:
     def tensors(self) -> dict[str, Tensor]:
         """None."""
         return {}
+
+    def _middle(self, images: Tensor) -> Tensor:
+        start = (self.resized - self.size) // 2
+        return images[:, :, start : start + self.size, start : start + self.size]
 
     def _tensor(self, raw: Raw) -> Tensor:
         images = torch.from_numpy(np.ascontiguousarray(self.prepare(raw)))

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 from paretoda.job.settings import Settings, make_settings
 
 NOT_FOR_ARRAYS = frozenset(
-    {"backbone", "backbone_weights", "frozen", "image_size", "augment", "skip_bad", "checkpoint_every"}
+    {"backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
 )
 """Settings of images and of run directories; an estimator has neither."""
 
@@ -43,6 +43,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         momentum: float = 0.9,
         weight_decay: float = 1e-3,
         schedule: str = "inverse",
+        decay: float = 10.0,
         label_smoothing: float = 0.0,
         clip: float | None = None,
         bn: str = "joint",
@@ -75,6 +76,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.momentum = momentum
         self.weight_decay = weight_decay
         self.schedule = schedule
+        self.decay = decay
         self.label_smoothing = label_smoothing
         self.clip = clip
         self.bn = bn

@@ -159,5 +159,6 @@ def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> St
         voting=settings.voting,
         precision=settings.precision,
         schedule=settings.schedule,
+        decay=settings.decay,
         clip=settings.clip,
     )

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from paretoda.job.settings import SettingsError
+from paretoda.job.errors import SettingsError
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -13,6 +13,7 @@ from torch import nn
 
 from paretoda.data import DomainPair, make_pair
 from paretoda.data.scaling import FeatureTransform
+from paretoda.data.transforms import ImageTransform
 from paretoda.job.build import pair_settings
 from paretoda.job.frozen import Told, frozen_features
 from paretoda.job.predictor import Predictor
@@ -34,12 +35,14 @@ class Inputs:
         pair: what is trained on: `raw`, or the features that a frozen backbone made of it.
         frozen: that backbone and its name; None without one.
         alone: no target was given, and the unlabelled source stands in its place.
+        crops: of an image in a prediction.
     """
 
     raw: DomainPair
     pair: DomainPair
     frozen: tuple[str, nn.Module] | None = None
     alone: bool = False
+    crops: int = 1
 
     def predictor(self, step: Step) -> Predictor:
         """A copy of the step's present model for new data of the target."""
@@ -52,6 +55,7 @@ class Inputs:
             backbone=self.frozen,
             scaling=self._scaling(self.pair.target.transform),
             refiner=copy.deepcopy(refiner) if isinstance(refiner, Tcm) else None,
+            crops=self.crops,
         )
 
     def for_source(self, predictor: Predictor) -> Predictor:
@@ -85,10 +89,23 @@ def open_inputs(
     raw = _open(settings, source, target, told)
     for note in raw.notes:
         say(note)
+    _check_crops(settings, raw)
     if not settings.frozen:
-        return Inputs(raw, raw, alone=target is None)
+        return Inputs(raw, raw, alone=target is None, crops=settings.crops)
     pair, frozen = _freeze(settings, raw, device, told)
-    return Inputs(raw, pair, frozen, alone=target is None)
+    return Inputs(raw, pair, frozen, alone=target is None, crops=settings.crops)
+
+
+def _check_crops(settings: Settings, raw: DomainPair) -> None:
+    """Ten crops are of images that are resized to more than the network reads, which nothing shows until the end."""
+    if settings.crops > 1 and raw.kind == "features":
+        raise SettingsError("the data are features, which have no crops; leave out --crops")
+    transform = raw.target.transform
+    if settings.crops > 1 and isinstance(transform, ImageTransform) and transform.resized == transform.size:
+        raise SettingsError(
+            "ten crops need larger images than the network reads: take --augment flip, light, standard or strong"
+            + (" and leave out --frozen" if settings.frozen else "")
+        )
 
 
 def _open(settings: Settings, source: Any, target: Any, told: Told | None) -> DomainPair:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ class Predictor:
         backbone: a frozen network before the model, with its name; None without one.
         scaling: of the frozen network's features.
         refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
+        crops: views of an image that a prediction is averaged over, 1 or 10.
     """
 
     classes: tuple[str, ...]
@@ -49,25 +50,40 @@ class Predictor:
     backbone: tuple[str, nn.Module] | None = None
     scaling: FeatureTransform | None = None
     refiner: Tcm | None = None
+    crops: int = 1
 
     def probabilities(self, samples: Samples, *, refined: bool = False, batch_size: int = 256) -> NDArray[np.float32]:
-        """Class probabilities, shape (n, K); with `refined`, the ρ of Eq. 3."""
+        """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3."""
         device = next(self.model.parameters()).device
-        features, logits = predict(self.model, self._inputs(samples, batch_size, device), device=device)
+        batches = [
+            self._scores(*predict(self.model, [inputs], device=device), refined=refined)
+            for inputs in self._inputs(samples, batch_size, device, self.crops)
+        ]
+        return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
+
+    def _scores(self, features: Tensor, logits: Tensor, *, refined: bool) -> Tensor:
+        """Probabilities of one batch."""
         if not refined:
-            return torch.softmax(logits, dim=1).numpy()
+            return torch.softmax(logits, dim=1)
         if self.refiner is None:
             raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
+        device = next(self.model.parameters()).device
         with torch.no_grad():
-            return self.refiner.refined(features.to(device), logits.to(device)).cpu().numpy()
+            return self.refiner.refined(features.to(device), logits.to(device)).cpu()
+
+    def cropping(self, crops: int) -> Predictor:
+        """The same with so many crops of an image in a prediction: 1 or 10."""
+        if crops not in (1, 10):
+            raise RunError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {crops}")
+        return replace(self, crops=crops)
 
     def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
         """What the encoder makes of the samples, shape (n, d)."""
         device = next(self.model.parameters()).device
         return predict(self.model, self._inputs(samples, batch_size, device), device=device)[0].numpy()
 
-    def _inputs(self, samples: Samples, batch_size: int, device: torch.device) -> Iterator[Tensor]:
-        for inputs in tensors_of(samples, self.transform, batch_size):
+    def _inputs(self, samples: Samples, batch_size: int, device: torch.device, crops: int = 1) -> Iterator[Tensor]:
+        for inputs in tensors_of(samples, self.transform, batch_size, crops):
             if self.backbone is None or self.scaling is None:
                 yield inputs
             else:
@@ -107,6 +123,7 @@ class Predictor:
             "backbone": backbone,
             "scaling": self.scaling.to_json() if self.scaling else None,
             "refiner": self.refiner is not None and self.refiner.settings(),
+            "crops": self.crops,
         }
 
 
@@ -155,4 +172,5 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         backbone=backbone,
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=refiner.to(device) if refiner is not None else None,
+        crops=int(facts.get("crops", 1)),
     )

@@ -11,15 +11,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paretoda.core.names import unknown
 from paretoda.evaluation.validators import VALIDATORS
+from paretoda.job.errors import SettingsError
+from paretoda.job.presets import PRESET, expanded
 from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
 
+__all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
+
 _OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
-
-
-class SettingsError(ValueError):
-    """A setting is unknown or has no sense; the message says which and what to write instead."""
 
 
 class Settings(BaseModel):
@@ -68,15 +68,17 @@ class Settings(BaseModel):
     momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
     weight_decay: float = Field(1e-3, ge=0, description="of SGD")
     schedule: Literal["inverse", "constant"] = Field("inverse", description="how the learning rate falls")
+    decay: float = Field(10.0, ge=0, description="fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75")
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="of the source's labels")
     clip: float | None = Field(None, gt=0, description="largest norm of the gradient")
     bn: Literal["joint", "per-domain"] = Field("joint", description="BatchNorm statistics of both domains or of each")
     scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
     held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
     image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")
-    augment: Literal["none", "light", "standard", "strong"] | None = Field(
+    augment: Literal["none", "flip", "light", "standard", "strong"] | None = Field(
         None, description="random changes of training images"
     )
+    crops: int = Field(1, description="crops of an image that its prediction is averaged over: 1 or 10")
     class_balanced: bool = Field(False, description="draw the source's classes equally often")
     skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
     select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
@@ -99,6 +101,13 @@ class Settings(BaseModel):
                 raise ValueError(unknown("target loss", name, TARGET_LOSSES))
         if len(set(names)) < len(names) or ("none" in names and len(names) > 1):
             raise ValueError(f"the target loss {value!r} makes no sense: name each loss once, 'none' stands alone")
+        return value
+
+    @field_validator("crops")
+    @classmethod
+    def _known_crops(cls, value: int) -> int:
+        if value not in (1, 10):
+            raise ValueError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {value}")
         return value
 
     @field_validator("method", "scheme", "guide", "backbone", "select")
@@ -171,11 +180,11 @@ class Settings(BaseModel):
 
 
 def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Checked settings; a `method` such as "dann+tcm" is split into alignment and target losses."""
+    """Checked settings; a `method` such as "dann+tcm" is split in two, a `preset` becomes what it stands for."""
     values = dict(values)
     for key in values:
-        if key not in Settings.model_fields:
-            raise SettingsError(unknown("setting", key, Settings.model_fields))
+        if key not in Settings.model_fields and key != PRESET:
+            raise SettingsError(unknown("setting", key, [*Settings.model_fields, PRESET]))
     method = values.get("method")
     if isinstance(method, str) and "+" in method:
         alignment, _, loss = method.partition("+")
@@ -184,6 +193,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
                 f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
             )
         values |= {"method": alignment, "target_loss": loss}
+    values = expanded(values)
     if values.get("method") == "source-only":  # the baseline, unless more is asked for
         values.setdefault("target_loss", "none")
         if values["target_loss"] == "none":

@@ -5,12 +5,17 @@ from __future__ import annotations
 from torch.optim import Optimizer
 
 
-def inverse_decay(progress: float, *, gamma: float = 10.0, power: float = 0.75) -> float:
-    """(1 + γ p)^-0.75 at the share p of the training: DANN's schedule (Ganin et al., 2016)."""
-    return float((1.0 + gamma * progress) ** -power)
+def inverse_decay(progress: float, decay: float = 10.0) -> float:
+    """(1 + γ p)^-0.75 at the share p of the training: DANN's schedule (Ganin et al., 2016), where γ is 10.
+
+    Args:
+        progress: 0 at the first step, 1 at the end.
+        decay: γ; codes that count iterations have that share of it which one step is.
+    """
+    return float((1.0 + decay * progress) ** -0.75)
 
 
-def constant(progress: float) -> float:  # noqa: ARG001 - the shape of a schedule
+def constant(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
     """1 throughout."""
     return 1.0
 

@@ -35,6 +35,7 @@ class Step:
         voting: "all" shared parameters or the "last" layer's.
         precision: "32", "bf16" or "16" (with a gradient scaler).
         schedule: of the learning rate, a name in `SCHEDULES`.
+        decay: how far it falls.
         clip: largest norm of the encoder's and head's gradient; None: no limit.
     """
 
@@ -48,6 +49,7 @@ class Step:
     voting: Literal["all", "last"] = "all"
     precision: Literal["32", "bf16", "16"] = "32"
     schedule: str = "inverse"
+    decay: float = 10.0
     clip: float | None = None
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
@@ -83,7 +85,7 @@ class Step:
         """Set every schedule to this share of the training."""
         for objective in self.parts:
             objective.advance(progress)
-        set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress))
+        set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress, self.decay))
 
     def __call__(self, batch: Batch) -> StepReport:
         """Take one step on the batch."""
