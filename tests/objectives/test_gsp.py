@@ -73,7 +73,9 @@ def test_the_formulas_of_the_specification():
     coupled = shares(source.features, target.features, source.labels, pseudo, 0.05)
     images, found = coupled @ target.features, coupled.any(1)
     assert 0 < found.sum() < 9
-    nodes = (source.features - images)[found].square().sum() / found.sum()
+    rows = torch.cat([source.features, target.features])
+    unit = rows.var(0, correction=0).sum()
+    nodes = (source.features - images)[found].square().sum() / found.sum() / unit
     confused = -claim(objective, images, 0)[found].log().mean() - claim(objective, source.features, 1).log().mean()
     assert objective(source, target).item() == pytest.approx(0.3 * (nodes + confused).item())
     kept, labels = images[found].detach(), source.labels[found]

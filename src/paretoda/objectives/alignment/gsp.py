@@ -67,6 +67,12 @@ def found(coupled: Tensor) -> Tensor:
     return there / there.sum().clamp(min=1)
 
 
+@full_precision
+def spread(rows: Tensor) -> Tensor:
+    """The mean squared distance of the rows (n, d) from their mean; a little above 0 where they are all alike."""
+    return (rows - rows.mean(0)).square().sum(1).mean().clamp(min=torch.finfo(rows.dtype).eps)
+
+
 def side(logits: Tensor, which: int) -> Tensor:
     """-log of the probability of one classifier's classes among those of both.
 
@@ -85,7 +91,8 @@ class Gsp(Objective):
 
     Every source sample has an image: the mean of the target samples of its class to which a Gromov-Wasserstein
     coupling of the batch's two graphs sends it. The coupling is a constant. A source sample whose class no target
-    sample is thought to have is left out.
+    sample is thought to have is left out. Distances are in units of the batch's spread: shrinking all features wins
+    nothing.
 
     Args:
         features: width d of the features.
@@ -96,7 +103,7 @@ class Gsp(Objective):
     """
 
     def __init__(
-        self, features: int, classes: int, *, hidden: int = 256, strength: float = 0.01, entropy: float = 0.05
+        self, features: int, classes: int, *, hidden: int = 256, strength: float = 0.1, entropy: float = 0.05
     ) -> None:
         super().__init__()
         if entropy <= 0:
@@ -114,7 +121,8 @@ class Gsp(Objective):
         """Strength times (squared distance to the images + what says that a sample is none and an image is one)."""
         coupled = self.coupled.keep(source, self.shares(source, target))
         images, weights = coupled @ target.features, found(coupled)
-        distance = ((source.features - images).square().sum(1) * weights).sum()
+        unit = spread(torch.cat([source.features, target.features]))
+        distance = ((source.features - images).square().sum(1) * weights).sum() / unit
         samples_told = side(frozen(self.classifiers, source.features, "batch"), 1).mean()
         images_told = (side(frozen(self.classifiers, images, "batch"), 0) * weights).sum()
         return self.strength * (distance + samples_told + images_told)
