@@ -17,7 +17,7 @@ _NOTHING = {
 def run_list(screen: Screen, what: str) -> None:
     """Print one line for each name."""
     lines, default = _TABLES[what]()
-    rows = [[name, f"{line} (default)" if name == default else line] for name, line in lines.items()]
+    rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
     screen.table({what: "left", "": "left"}, rows)
     note = _NOTES.get(what)
     if note is not None:
