@@ -64,6 +64,8 @@ def test_the_layer_the_means_and_the_strength_can_be_chosen():
     assert not silent(of_logits(source, target), samples.heads())
     with_means = Coral(6, 3, layer="features", means=True, strength=2.0)(source, target)
     assert with_means.item() == pytest.approx(2 * moment_distance(source.features, target.features).item())
+    assert Coral(6, 3)(source, target).item() == pytest.approx(100 * of_features(source, target).item())
+    assert Coral(6, 3, layer="logits").strength == 1
     with pytest.raises(ValueError, match="layer must be"):
         Coral(6, 3, layer="inputs")
 
