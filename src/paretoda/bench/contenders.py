@@ -41,6 +41,7 @@ class RunSpec:
         seed: of the run.
         variant: settings that are tried side by side, of which a validator chooses one for the table.
         keep: whether the run's own files, its model among them, stay in the bench's runs/KEY.
+        judge: the validator that chooses among variants; empty: the mean rank of several.
     """
 
     suite: str
@@ -49,6 +50,7 @@ class RunSpec:
     seed: int
     variant: Mapping[str, Any] = field(default_factory=dict)
     keep: bool = False
+    judge: str = ""
 
     @property
     def settings(self) -> dict[str, Any]:
@@ -80,16 +82,12 @@ class RunSpec:
             "seed": self.seed,
             "settings": self.settings,
             "variant": dict(self.variant),
+            "judge": self.judge,
         }
 
 
 def run_folder(bench: Path, spec: RunSpec) -> Path:
-    """Where a run's own files are kept.
-
-    Args:
-        bench: the bench's directory.
-        spec: of the run.
-    """
+    """Where a run's own files are kept, in the bench's directory."""
     return bench / "runs" / spec.key
 
 

@@ -16,6 +16,10 @@ Tell = Callable[[int, int], None]
 """Called with the steps taken and the steps of all runs together."""
 
 
+_PLANNED = ("name", "judge")
+"""What a plan says of a run, which does not decide its result."""
+
+
 class Job(Protocol):
     """A run to be made, as plain values that another process can be told."""
 
@@ -56,9 +60,10 @@ class How:
 
 
 def results(rows: Sequence[Row], jobs: Sequence[Job]) -> list[Row]:
-    """The lines of these jobs, in their order and under their names; of one that was made again, the last."""
+    """The lines of these jobs, in their order, named and judged as planned; of one that was made again, the last."""
     found = {row["key"]: row for row in rows}
-    return [{**found[job.key], "name": job.line["name"]} for job in jobs if job.key in found]
+    planned = [(job.key, {what: said for what, said in job.line.items() if what in _PLANNED}) for job in jobs]
+    return [{**found[key], **said} for key, said in planned if key in found]
 
 
 def missing(rows: Sequence[Row], jobs: Sequence[AnyJob]) -> list[AnyJob]:

@@ -1,4 +1,4 @@
-"""Of several variants of a run, such as learning rates, the one that label-free scores prefer."""
+"""Of several variants of a run, such as learning rates or loss weights, the one that label-free scores prefer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from paretoda.evaluation.choice import ENSEMBLE, choose
 
 
 def select_variants(rows: Sequence[Row]) -> list[Row]:
-    """One row for every suite, task, contender and seed: its best variant by the mean rank of the ensemble."""
+    """One row for every suite, task, contender and seed: its best variant by its judge, or the ensemble's mean rank."""
     groups: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["suite"], row["task"], row["name"], row["seed"]), []).append(row)
@@ -20,5 +20,7 @@ def _best(group: list[Row]) -> Row:
     finished = [row for row in group if "error" not in row]
     if len(finished) < 2:
         return (finished or group)[0]
-    scores = {name: [row["scores"][name] for row in finished] for name in ENSEMBLE}
-    return finished[choose(scores).index]
+    judge = next((row["judge"] for row in reversed(group) if row.get("judge")), "")
+    witnesses = ENSEMBLE if judge in ("", "ensemble") else (judge,)
+    scores = {name: [row["scores"][name] for row in finished] for name in witnesses}
+    return {**finished[choose(scores, judge or "ensemble").index], "judge": judge}

@@ -116,3 +116,7 @@ def _summary(screen: Screen, run: Run, out: Path) -> None:
     place = shlex.quote(str(out))
     screen.result(f"{'next:':<13}paretoda predict {place} INPUT")
     screen.result(f"{'':<13}paretoda evaluate {place} LABELLED")
+    losses = run.model.model.architecture.losses
+    if losses:
+        numbers = ",".join("1" for _ in losses)
+        screen.result(f"{'':<13}paretoda predict {place} INPUT --preference {numbers}   ({', '.join(losses)})")

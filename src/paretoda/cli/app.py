@@ -24,6 +24,9 @@ Crops = Annotated[
     int | None, typer.Option(metavar="1|10", help="of each image; the prediction is their mean (default: the run's)")
 ]
 Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
+Preference = Annotated[
+    str | None, typer.Option(metavar="X,Y,…", help="what each loss counts, for a run of the scheme 'hypernetwork'")
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
 
@@ -73,6 +76,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout")] = None,
     refined: Refined = False,
     crops: Crops = None,
+    preference: Preference = None,
     skip_bad: SkipBad = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -82,7 +86,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     with Screen(quiet=quiet, as_json=json) as screen:
-        run_predict(screen, run, data, out, Ask(refined=refined, crops=crops, skip_bad=skip_bad))
+        run_predict(screen, run, data, out, Ask(refined=refined, crops=crops, preference=preference, skip_bad=skip_bad))
 
 
 @app.command()
@@ -91,6 +95,7 @@ def evaluate(
     data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
     refined: Refined = False,
     crops: Crops = None,
+    preference: Preference = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -99,7 +104,7 @@ def evaluate(
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        run_evaluate(screen, run, data, Ask(refined=refined, crops=crops, skip_bad=skip_bad))
+        run_evaluate(screen, run, data, Ask(refined=refined, crops=crops, preference=preference, skip_bad=skip_bad))
 
 
 @app.command()

@@ -23,6 +23,7 @@ from paretoda.bench.selection import select_variants
 from paretoda.bench.store import Row
 from paretoda.bench.suites import data_folder, find_suite
 from paretoda.bench.tasks import Suite
+from paretoda.bench.tuning import told, tune_weights
 from paretoda.cli.screen import Screen
 from paretoda.core.names import unknown
 from paretoda.job.interrupt import InterruptedRunError
@@ -55,6 +56,7 @@ class Wanted:
         base: the contender that others are compared with; None: the first.
         settings: of all contenders.
         keep: whether the files of every run stay in runs/.
+        judge: of the loss weights of plain sums, a validator; None: they are not tuned.
     """
 
     suite: str
@@ -69,6 +71,7 @@ class Wanted:
     base: str | None
     settings: Mapping[str, Any]
     keep: bool = False
+    judge: str | None = None
 
     def rows(self) -> list[Contender]:
         """All contenders, in the order of the table."""
@@ -95,6 +98,7 @@ def run_bench(
         raise SettingsError(unknown("contender", wanted.base, names))
     variants: list[dict[str, Any]] = [{"lr": lr} for lr in wanted.lrs] or [{}]
     specs = plan(wanted.suite, suite, contenders, seeds=wanted.seeds, tasks=wanted.tasks, variants=variants)
+    specs = specs if wanted.judge is None else tune_weights(specs, wanted.judge)
     specs = [replace(spec, keep=wanted.keep) for spec in specs]
     tasks = [suite.tasks[name] for name in wanted.tasks or suite.tasks]
     bench = Bench(specs, out, data_folder(data) if any(map(needs_files, tasks)) else None)
@@ -147,6 +151,9 @@ def _show(screen: Screen, bench: Bench, suite: Suite, look: Look) -> None:
     command = shlex.join(["paretoda", *sys.argv[1:]])
     title = f"ParetoDA bench {out.resolve().name}"
     write_text(out / "report.html", bench_page(rows, title=title, look=look, command=command, measure=suite.measure))
+    for sentence in told(rows):
+        screen.result()
+        screen.result(sentence)
     screen.result()
     screen.result(f"tables: {out / 'chosen.md'} (.tex, .csv), {out / 'last.md'}; page: {out / 'report.html'}")
     failures = [row for row in made if "error" in row]

@@ -32,6 +32,9 @@ def bench(  # noqa: PLR0913  (options, not arguments)
     lrs: Annotated[
         str | None, typer.Option(metavar="X,Y,…", help="learning rates; scores choose one for each run")
     ] = None,
+    tune_weights: Annotated[
+        str | None, typer.Option(metavar="VALIDATOR", help="try a grid of loss weights for plain sums; it chooses: dev")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="runs of each contender on each task")] = 3,
     base: Annotated[
         str | None, typer.Option(metavar="NAME", help="row that others are compared with (the first)")
@@ -62,6 +65,7 @@ def bench(  # noqa: PLR0913  (options, not arguments)
         base=base,
         settings=given_settings({**settings, "preset": preset}),
         keep=keep_runs,
+        judge=tune_weights,
     )
     with Screen(quiet=quiet, as_json=json) as screen:
         run_bench(screen, wanted, out, data=data, jobs=jobs, ray=ray)

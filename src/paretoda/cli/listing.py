@@ -67,8 +67,9 @@ def _guides() -> tuple[dict[str, str], str]:
 
 def _schemes() -> tuple[dict[str, str], str]:
     from paretoda.schemes import SCHEMES  # noqa: PLC0415
+    from paretoda.training.strategies import STRATEGIES  # noqa: PLC0415
 
-    return _described(SCHEMES), _default("scheme")
+    return _described(SCHEMES) | _described(STRATEGIES), _default("scheme")
 
 
 def _validators() -> tuple[dict[str, str], str]:

@@ -24,7 +24,7 @@ from paretoda.evaluation.metrics import (
     per_class_recall,
 )
 from paretoda.job.build import pick_device
-from paretoda.job.directory import RunDirectory
+from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.predictor import Predictor, load_predictor
 from paretoda.job.run import predictions_table
 from paretoda.training.files import write_text
@@ -39,11 +39,13 @@ class Ask:
     Args:
         refined: by the class-wise discriminators as well.
         crops: of an image; None: as many as the run had.
+        preference: what each loss counts, for a run of the scheme "hypernetwork"; None: as it was trained.
         skip_bad: without images that cannot be read.
     """
 
     refined: bool = False
     crops: int | None = None
+    preference: str | None = None
     skip_bad: bool = False
 
 
@@ -52,6 +54,8 @@ def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> 
     predictor = load_predictor(directory.model, directory.description, pick_device("auto"))
     if ask.crops is not None:
         predictor = predictor.cropping(ask.crops)
+    if ask.preference is not None:
+        predictor = predictor.preferring(_numbers(ask.preference))
 
     def checked(done: int, total: int) -> None:
         screen.progress("checking images", done, total)
@@ -62,6 +66,13 @@ def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> 
     for note in samples.notes:
         screen.say(note)
     return predictor, samples
+
+
+def _numbers(preference: str) -> list[float]:
+    try:
+        return [float(part) for part in preference.split(",")]
+    except ValueError as error:
+        raise RunError(f"--preference takes numbers with commas between them: {error}") from error
 
 
 def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask) -> None:

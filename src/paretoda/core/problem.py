@@ -167,6 +167,6 @@ class Remembering(Protocol):
         ...
 
 
-def reads_guide(scheme: Scheme) -> bool:
-    """Whether the guide's gradient must be computed for this scheme."""
+def reads_guide(scheme: object) -> bool:
+    """Whether the guide must be computed for this scheme, or for a strategy in its place."""
     return bool(getattr(scheme, "guided", True))

@@ -17,6 +17,8 @@ from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_t
 from paretoda.schemes import SCHEMES, Averaged, Every
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
+from paretoda.training.strategies import STRATEGIES, Hypernetwork
+from paretoda.training.strategy import Strategy
 
 
 def pick_device(name: str) -> torch.device:
@@ -49,9 +51,11 @@ def pair_settings(settings: Settings) -> PairSettings:
     )
 
 
-def make_scheme(settings: Settings) -> Scheme:
-    """The scheme, averaged and held as the settings say."""
+def make_scheme(settings: Settings) -> Scheme | Strategy:
+    """The scheme, averaged and held as the settings say, or the strategy in its place."""
     options = settings.part_options["scheme"]
+    if settings.scheme in STRATEGIES:
+        return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
     if settings.loss_weights:
         options["weights"] = settings.loss_weights
     scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
@@ -77,6 +81,7 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
         bottleneck=settings.bottleneck,
         dropout=_or(settings.dropout, 0.5 if features else 0.0),
         weights=None if features else settings.backbone_weights,
+        losses=settings.losses if STRATEGIES.get(settings.scheme) is Hypernetwork else (),
     )
 
 
@@ -116,6 +121,8 @@ def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Ste
     except (ValueError, TypeError) as error:
         if settings.options:  # a value that a part refuses
             raise SettingsError(f"{', '.join(settings.options)}: {error}") from error
+        if settings.scheme in STRATEGIES:  # losses that it cannot be used with
+            raise SettingsError(str(error)) from error
         raise
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +77,15 @@ class Predictor:
         if crops not in (1, 10):
             raise RunError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {crops}")
         return replace(self, crops=crops)
+
+    def preferring(self, preference: Sequence[float]) -> Predictor:
+        """Another point of the front that a hypernetwork was trained for; see `Classifier.prefer`."""
+        model = copy.deepcopy(self.model)
+        try:
+            model.prefer(preference)
+        except ValueError as error:
+            raise RunError(str(error)) from error
+        return replace(self, model=model)
 
     def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
         """What the encoder makes of the samples, shape (n, d)."""

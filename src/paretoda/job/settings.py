@@ -1,4 +1,7 @@
-"""Everything that a run can be told, in one place: the same names in Python, on the command line and in config.toml."""
+"""Everything that a run can be told, in one place: the same names in Python, on the command line and in config.toml.
+
+Long, because it is one table together with what its rows say of each other.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from paretoda.job.presets import PRESET, expanded
 from paretoda.models.backbones import NAMES as BACKBONE_NAMES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
+from paretoda.training.strategies import STRATEGIES
 
 __all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
 
@@ -39,7 +43,7 @@ class Settings(BaseModel):
     head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
     options: tuple[str, ...] = Field(
         (),
-        description="of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, guide.… or scheme.…",
+        description="of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, scheme.lean=2",
     )
     voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
     every: int = Field(1, ge=1, description="refresh the weights every so many steps")
@@ -63,7 +67,7 @@ class Settings(BaseModel):
     lr: float | None = Field(
         None,
         gt=0,
-        description="learning rate of new layers, a pretrained backbone's is a tenth; 0.1 on features and 0.01 on images",
+        description="learning rate of new layers (a pretrained backbone's: a tenth); 0.1 on features, 0.01 on images",
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
     weight_decay: float = Field(1e-3, ge=0, description="of SGD")
@@ -115,7 +119,7 @@ class Settings(BaseModel):
     def _known(cls, value: str, info: Any) -> str:
         tables: dict[str, tuple[str, list[str]]] = {
             "method": ("method", list(ALIGNMENTS)),
-            "scheme": ("scheme", list(SCHEMES)),
+            "scheme": ("scheme", [*SCHEMES, *STRATEGIES]),
             "guide": ("guide", list(GUIDES)),
             "backbone": ("backbone", ["auto", *BACKBONE_NAMES]),
             "select": ("rule of selection", ["ensemble", "last", *VALIDATORS]),
@@ -142,7 +146,17 @@ class Settings(BaseModel):
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
+        self._check_strategy()
         return self
+
+    def _check_strategy(self) -> None:
+        """A strategy compares no gradients, so what is said about the comparison would go unheard."""
+        given = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
+        unheard = [f"--{name}" for name, written in given.items() if written]
+        if self.scheme in STRATEGIES and unheard:
+            raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(unheard)}")
+        if self.scheme in ("metaalign", "auxilearn") and self.precision == "16":
+            raise ValueError(f"the scheme {self.scheme!r} differentiates gradients; take --precision bf16 or 32")
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -210,5 +224,5 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
-    losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
+    losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None, "options": ()}
     return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": None, "select": "last"})

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
 
+import torch
 from torch import nn
 
 from paretoda.domains import Model
 from paretoda.models.backbones import BACKBONES, check_backbone, make_backbone
+from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
 from paretoda.models.mlp import mlp
 
 _HIDDEN = 512
@@ -29,6 +31,7 @@ class Architecture:
         bottleneck: width of the features that head and alignment see; 0: those of the backbone itself.
         norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
         dropout: behind the bottleneck (and in the MLP), in training.
+        losses: names of the losses that a preference weighs: features and head then follow it; empty: they do not.
     """
 
     backbone: str
@@ -37,6 +40,7 @@ class Architecture:
     bottleneck: int = 256
     norm: Literal["batch", "none"] = "batch"
     dropout: float = 0.0
+    losses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_backbone(self.backbone, self.input_shape)
@@ -62,13 +66,30 @@ class Classifier(Model):
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
-        super().__init__(_encoder(architecture, weights), nn.Linear(architecture.width, architecture.classes))
+        super().__init__(_encoder(architecture, weights), _head(architecture))
         self.architecture = architecture
         self.pretrained = weights is not None
         for name, layer in self.named_modules():
             if isinstance(layer, nn.Linear) and not name.startswith(_BACKBONE):
                 nn.init.xavier_normal_(layer.weight)
                 nn.init.zeros_(layer.bias)
+
+    def prefer(self, preference: Sequence[float]) -> None:
+        """Be the network of this preference from now on.
+
+        Args:
+            preference: how much each loss counts, in the order of `architecture.losses`; only proportions matter.
+        """
+        names = self.architecture.losses
+        if not names:
+            raise ValueError("this network follows no preference: train one with --scheme hypernetwork")
+        given = torch.tensor(list(preference), dtype=torch.float64)
+        wrong = f"a preference has a number for each of {', '.join(names)}, none negative and not all 0"
+        if len(given) != len(names) or not bool(given.isfinite().all() and (given >= 0).all() and given.sum() > 0):
+            raise ValueError(f"{wrong}; got {', '.join(f'{value:g}' for value in given.tolist()) or 'nothing'}")
+        for part in self.modules():
+            if isinstance(part, Hypernetwork):
+                part.prefer(given / given.sum())
 
 
 _BACKBONE = "encoder.backbone."
@@ -83,11 +104,23 @@ def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Seque
         body = mlp(
             prod(architecture.input_shape), (_HIDDEN, *widths), norm=architecture.norm, dropout=architecture.dropout
         )
-        return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body))
+        return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body, **_modulation(architecture)))
     parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights))
     if widths:
         parts["bottleneck"] = mlp(BACKBONES[name].width, widths, norm=architecture.norm, dropout=architecture.dropout)
+    parts.update(_modulation(architecture))
     return nn.Sequential(parts)
+
+
+def _modulation(architecture: Architecture) -> dict[str, nn.Module]:
+    losses = len(architecture.losses)
+    return {"modulation": Modulation(losses, architecture.width)} if losses else {}
+
+
+def _head(architecture: Architecture) -> nn.Module:
+    if architecture.losses:
+        return PreferredHead(len(architecture.losses), architecture.width, architecture.classes)
+    return nn.Linear(architecture.width, architecture.classes)
 
 
 def make_model(
@@ -98,6 +131,7 @@ def make_model(
     bottleneck: int | None = None,
     dropout: float = 0.0,
     weights: str | Path | None = None,
+    losses: Sequence[str] = (),
 ) -> Classifier:
     """A classifier from the name of its backbone; the arguments are those of `Architecture`.
 
@@ -108,15 +142,20 @@ def make_model(
         bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
         dropout: of the bottleneck.
         weights: a local .safetensors or .pth file with the backbone's weights; None for random ones.
+        losses: names of the losses that a preference weighs.
     """
     if bottleneck is None:
         bottleneck = 0 if backbone == "lenet" else 256
-    return Classifier(Architecture(backbone, tuple(input_shape), classes, bottleneck, dropout=dropout), weights)
+    shape = tuple(input_shape)
+    return Classifier(
+        Architecture(backbone, shape, classes, bottleneck, dropout=dropout, losses=tuple(losses)), weights
+    )
 
 
 def describe(model: Classifier) -> dict[str, Any]:
     """The architecture as plain JSON values; `from_description` reads it back."""
-    return asdict(model.architecture) | {"input_shape": list(model.architecture.input_shape)}
+    lists = {"input_shape": list(model.architecture.input_shape), "losses": list(model.architecture.losses)}
+    return asdict(model.architecture) | lists
 
 
 def from_description(description: Mapping[str, Any]) -> Classifier:
@@ -126,6 +165,7 @@ def from_description(description: Mapping[str, Any]) -> Classifier:
         raise ValueError(f"not the description of a model: {', '.join(strange)} unknown or missing")
     values = dict(description)
     values["input_shape"] = tuple(int(size) for size in description["input_shape"])
+    values["losses"] = tuple(str(name) for name in description.get("losses", ()))
     return Classifier(Architecture(**values))
 
 

@@ -16,6 +16,7 @@ from paretoda.gradients import Report, backward
 from paretoda.models.batchnorm import encode, frozen_statistics, held_out
 from paretoda.schemes.linear import Linear
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
+from paretoda.training.strategy import Look, Strategy
 
 StepReport = Report
 
@@ -27,7 +28,7 @@ class Step:
     Args:
         model: encoder (shared by all objectives) and head.
         objectives: by name, in order: "source", "alignment", "target"; the first is the source's loss.
-        scheme: chooses the weights.
+        scheme: chooses the weights; a strategy fills the gradients in its own way.
         optimiser: moves the model's and the objectives' own parameters.
         guide: the objective on held-out target data, for schemes that read one.
         bn: "joint": source and target in one batch; "per-domain": own statistics for each.
@@ -41,7 +42,7 @@ class Step:
 
     model: Model
     objectives: dict[str, Objective]
-    scheme: Scheme
+    scheme: Scheme | Strategy
     optimiser: torch.optim.Optimizer
     guide: Objective | None = None
     bn: Literal["joint", "per-domain"] = "joint"
@@ -58,6 +59,8 @@ class Step:
             raise ValueError("this scheme follows a guide: give the step one")
         if self.precision == "16":
             self.scaler = torch.amp.GradScaler(self.device.type)
+        if isinstance(self.scheme, Strategy):
+            self.scheme.check(self)
 
     @property
     def device(self) -> torch.device:
@@ -90,8 +93,17 @@ class Step:
     def __call__(self, batch: Batch) -> StepReport:
         """Take one step on the batch."""
         self.model.train()
-        with self._autocast():
-            source, target = self._domains(batch)
+        self.optimiser.zero_grad(set_to_none=True)
+        scheme = self.scheme
+        report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
+        self._move()
+        self._lower_again(batch)
+        return report
+
+    def look(self, batch: Batch) -> Look:
+        """Both domains, all losses, and the guide's where this step wants it."""
+        with self.autocast():
+            source, target = self.domains(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
             features = [source.features, target.features]
             guide_loss = None
@@ -100,32 +112,36 @@ class Step:
                 guide_loss = self.guide(source, ahead)
                 features.append(ahead.features)
             private = self._private(source, target)
-        self.optimiser.zero_grad(set_to_none=True)
-        report = backward(
-            {name: loss.float() for name, loss in losses.items()} if self.precision != "32" else losses,
+        if self.precision != "32":
+            losses = {name: loss.float() for name, loss in losses.items()}
+        return Look(source, target, losses, features, guide_loss, private)
+
+    def weigh(self, look: Look, scheme: Scheme) -> Report:
+        """Fill every `.grad` with what the scheme makes of one look."""
+        return backward(
+            look.losses,
             shared=self.model.encoder,
-            scheme=self.scheme,
-            guide=guide_loss,
-            features=features,
+            scheme=scheme,
+            guide=look.guide,
+            features=look.features,
             heads=self.model.head,
             head_losses=self.head_losses,
-            private=private,
+            private=look.private,
             voting=self.voting,
             metric=self.optimiser,
             scaler=self.scaler,
         )
-        self._move()
-        self._lower_again(batch)
-        return report
 
-    def _autocast(self) -> AbstractContextManager[None]:
+    def autocast(self) -> AbstractContextManager[None]:
+        """The precision of the forward passes."""
         dtype = torch.float16 if self.precision == "16" else torch.bfloat16
         context: AbstractContextManager[None] = torch.autocast(
             self.device.type, dtype=dtype, enabled=self.precision != "32"
         )
         return context
 
-    def _domains(self, batch: Batch) -> tuple[Source, Target]:
+    def domains(self, batch: Batch) -> tuple[Source, Target]:
+        """The batch as the network sees it now."""
         source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
         head = self.model.head
         return (
@@ -156,8 +172,8 @@ class Step:
         """The encoder alone lowers those objectives that want it more than once; BatchNorm remembers nothing of it."""
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
-                with self._autocast(), frozen_statistics(self.model.encoder):
-                    loss = objective(*self._domains(batch))
+                with self.autocast(), frozen_statistics(self.model.encoder):
+                    loss = objective(*self.domains(batch))
                 self.optimiser.zero_grad(set_to_none=True)
                 backward({name: loss.float()}, shared=self.model.encoder, scheme=Linear(), scaler=self.scaler)
                 self._move()

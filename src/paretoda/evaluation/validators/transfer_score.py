@@ -83,12 +83,21 @@ class TransferScore:
 
     def __call__(self, snapshot: Snapshot) -> float:
         """At most 2."""
-        linear = [layer for layer in snapshot.model.head.modules() if isinstance(layer, nn.Linear)]
-        if not linear:
-            raise ValueError("transfer-score reads the weights of the head's last nn.Linear, and this head has none")
+        weight = _weight(snapshot.model.head)
         target = snapshot.target
         chosen = draw(target.index, self.samples, self.seed)
         features = target.features.detach().cpu()[chosen].double().numpy()
         clustered = hopkins(principal(features, self.dimensions), self.seed)
         informative = abs(mutual_information(target.logits)) / log(target.logits.shape[1])
-        return clustered + informative - unevenness(linear[-1].weight.detach())
+        return clustered + informative - unevenness(weight)
+
+
+def _weight(head: nn.Module) -> Tensor:
+    """The head's own weights, or those of its last nn.Linear."""
+    own = getattr(head, "weight", None)
+    if isinstance(own, Tensor):
+        return own.detach()
+    linear = [layer for layer in head.modules() if isinstance(layer, nn.Linear)]
+    if not linear:
+        raise ValueError("transfer-score reads the weights of the head's last nn.Linear, and this head has none")
+    return linear[-1].weight.detach()

@@ -1,0 +1,52 @@
+"""What a step sees of a batch, and the shape of a way to train that looks at it more than once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
+
+from torch import Tensor, nn
+
+from paretoda.domains import Batch, Source, Target
+from paretoda.gradients import Report
+
+if TYPE_CHECKING:
+    from paretoda.training.step import Step
+
+
+@dataclass(frozen=True, eq=False)
+class Look:
+    """Both domains as the network sees them now, and everything that is differentiated.
+
+    Args:
+        source: labelled.
+        target: unlabelled.
+        losses: by the objectives' names, scalars.
+        features: what the encoder returned, one tensor for each of its passes.
+        guide: the guide's loss; None where it is not wanted.
+        private: pairs of a loss and the network that alone follows it.
+    """
+
+    source: Source
+    target: Target
+    losses: dict[str, Tensor]
+    features: list[Tensor]
+    guide: Tensor | None
+    private: list[tuple[Tensor, nn.Module]]
+
+
+@runtime_checkable
+class Strategy(Protocol):
+    """A way to train that stands in a scheme's place: it does more than weigh the gradients of one look.
+
+    A class says `guided = True` or `guided = False`, as a scheme does, and may have a property `refreshes`: whether the
+    coming step reads the guide. One with memory has `state_dict` and `load_state_dict`, also as a scheme.
+    """
+
+    def check(self, step: Step) -> None:
+        """Raise a ValueError that says what to do where this step makes no sense; called when the step is made."""
+        ...
+
+    def fill(self, step: Step, batch: Batch) -> Report:
+        """Fill every `.grad` of the step's networks, which are empty, and report; the step then moves them."""
+        ...
