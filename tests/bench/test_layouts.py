@@ -107,8 +107,8 @@ def test_a_missing_domain_is_told(tmp_path):
             "",
             "has no domain of office31 (amazon, dslr, webcam); it looks like visda2017: give --suite",
         ),
-        ("office31", "amazon/images", "it has classes, so it looks like one domain: give the folder above it"),
-        ("office31", "amazon/images/mug", "it has frame_0001.jpg, frame_0002.jpg; give the folder above the domains"),
+        ("office31", "amazon/images", "it has classes, so it looks like one domain: give the folder that has them all"),
+        ("office31", "amazon/images/mug", "it has frame_0001.jpg, frame_0002.jpg; give the folder"),
         ("office31", "nowhere", "is no folder; give the one that has the images of office31"),
     ],
 )

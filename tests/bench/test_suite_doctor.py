@@ -150,6 +150,12 @@ def test_a_question_that_makes_no_sense_is_one_sentence(inside, arguments, said)
     assert said in inside("doctor", *arguments).sentence
 
 
+def test_a_folder_without_the_benchmark(inside, tmp_path):
+    end = inside("doctor", "--suite", "office31", tmp_path)
+    assert end.code == 2
+    assert "1 error, 0 warnings: office31 is not there." in end.out
+
+
 def test_without_a_path_the_data_folder_counts(inside, whole, monkeypatch):
     monkeypatch.setenv("PARETODA_DATA", str(whole.parent))
     assert inside("doctor", "--suite", "office31").code == 0

@@ -117,10 +117,10 @@ def _advice(folder: Path) -> str:
         if _homes(other, folder):
             return f"it looks like {other}: give --suite {other}, or another folder"
         if len({*facts_of(other).classes} & {*names}) > 1:
-            return "it has classes, so it looks like one domain: give the folder above it"
+            return "it has classes, so it looks like one domain: give the folder that has them all"
     if archives := [name for name in names if name.endswith(_ARCHIVES)]:
         return f"unpack {listed(archives)} first"
-    return f"it has {listed(names)}; give the folder above the domains" if names else "it is empty"
+    return f"it has {listed(names)}; give the folder that has the domains" if names else "it is empty"
 
 
 def _named(file: Path) -> FileSamples:

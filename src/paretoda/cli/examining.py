@@ -61,8 +61,8 @@ def _suite(screen: Screen, suite: str, path: Path | None) -> int:
         columns = {"domain": "left", "images": "right", "published": "right", "layout": "left", "where": "left"}
         screen.table(columns, rows)
         screen.result()
-    whole, broken = f"this is {suite} as published", f"numbers on this copy of {suite} compare with nobody's"
-    errors = _show(screen, report.findings, whole, broken)
+    broken = f"numbers on this copy of {suite} compare with nobody's" if report.places else f"{suite} is not there"
+    errors = _show(screen, report.findings, f"this is {suite} as published", broken)
     domains = {
         domain: {"images": report.images[domain], "published": report.expected[domain], "path": str(place.path)}
         for domain, place in report.places.items()

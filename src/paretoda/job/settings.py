@@ -5,25 +5,19 @@ Long, because it is one table together with what its rows say of each other.
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Mapping
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from paretoda.core.names import unknown
-from paretoda.evaluation.validators import VALIDATORS
 from paretoda.job.errors import SettingsError
+from paretoda.job.known_names import known_losses, known_name
+from paretoda.job.part_options import read_options
 from paretoda.job.presets import PRESET, expanded
-from paretoda.models.backbones import NAMES as BACKBONE_NAMES
-from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
-from paretoda.schemes import SCHEMES
 from paretoda.training.strategies import STRATEGIES
 
 __all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
-
-_OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
 
 class Settings(BaseModel):
@@ -99,13 +93,7 @@ class Settings(BaseModel):
     @field_validator("target_loss")
     @classmethod
     def _known_losses(cls, value: str) -> str:
-        names = value.split("+")
-        for name in names:
-            if name not in TARGET_LOSSES:
-                raise ValueError(unknown("target loss", name, TARGET_LOSSES))
-        if len(set(names)) < len(names) or ("none" in names and len(names) > 1):
-            raise ValueError(f"the target loss {value!r} makes no sense: name each loss once, 'none' stands alone")
-        return value
+        return known_losses(value)
 
     @field_validator("crops")
     @classmethod
@@ -117,17 +105,7 @@ class Settings(BaseModel):
     @field_validator("method", "scheme", "guide", "backbone", "select")
     @classmethod
     def _known(cls, value: str, info: Any) -> str:
-        tables: dict[str, tuple[str, list[str]]] = {
-            "method": ("method", list(ALIGNMENTS)),
-            "scheme": ("scheme", [*SCHEMES, *STRATEGIES]),
-            "guide": ("guide", list(GUIDES)),
-            "backbone": ("backbone", ["auto", *BACKBONE_NAMES]),
-            "select": ("rule of selection", ["ensemble", "last", *VALIDATORS]),
-        }
-        kind, names = tables[info.field_name]
-        if value not in names:
-            raise ValueError(unknown(kind, value, names))
-        return value
+        return known_name(info.field_name, value)
 
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
@@ -137,12 +115,7 @@ class Settings(BaseModel):
             raise ValueError(
                 f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
             )
-        for option in self.options:
-            found = _OPTION.fullmatch(option)
-            if found is None or found[1] not in self.parts:
-                raise ValueError(
-                    f"options are written as part.name=value, the part one of {', '.join(self.parts)}: {option!r}"
-                )
+        read_options(self.options, self.parts)
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
@@ -165,15 +138,8 @@ class Settings(BaseModel):
 
     @property
     def part_options(self) -> dict[str, dict[str, Any]]:
-        """The options of each part by name; values are read as JSON where they are JSON, and are texts elsewhere."""
-        found: dict[str, dict[str, Any]] = {part: {} for part in self.parts}
-        for option in self.options:
-            part, name, value = _OPTION.fullmatch(option).groups()  # type: ignore[union-attr]  # checked
-            try:
-                found[part][name] = json.loads(value)
-            except json.JSONDecodeError:
-                found[part][name] = value
-        return found
+        """The options of each part by name."""
+        return read_options(self.options, self.parts)
 
     @property
     def losses(self) -> tuple[str, ...]:
