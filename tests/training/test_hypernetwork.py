@@ -22,8 +22,8 @@ def test_trained_on_random_preferences_it_has_the_minimum_of_every_one():
     torch.manual_seed(0)
     corners = torch.tensor(CORNERS)
     network = Generator(3, [torch.zeros(3)])
-    optimiser = torch.optim.Adam(network.parameters(), lr=3e-3)
-    for _ in range(1200):
+    optimiser = torch.optim.Adam(network.parameters(), lr=1e-2)
+    for _ in range(600):
         ray = torch.distributions.Dirichlet(torch.full((3,), 0.2)).sample()
         network.prefer(ray)
         loss = (ray * 0.5 * (network()[0] - corners).square().sum(1)).sum()
@@ -32,7 +32,7 @@ def test_trained_on_random_preferences_it_has_the_minimum_of_every_one():
         optimiser.step()
     for ray in (*torch.eye(3), torch.full((3,), 1 / 3), torch.tensor([0.5, 0.5, 0.0]), torch.tensor([0.2, 0.3, 0.5])):
         network.prefer(ray)
-        assert (network()[0] - ray @ corners).norm() < 0.3, ray
+        assert (network()[0] - ray @ corners).norm() < 0.2, ray
 
 
 def test_every_preference_moves_the_hypernetwork_and_has_the_start_at_first():
@@ -50,7 +50,7 @@ def test_every_preference_moves_the_hypernetwork_and_has_the_start_at_first():
 
 @pytest.mark.parametrize("preference", [[1 / 3] * 3, [1.0, 0.0, 0.0], [0.2, 0.0, 0.8]])
 def test_a_step_moves_the_equal_preference_as_an_ordinary_network_and_others_a_little_further(preference):
-    """A gradient g moves B by g and A u by g |u|², u = z(r) - z(1/m): nothing for equal weights, under 1 elsewhere."""
+    """A gradient g moves B by g and A u by g |u|², u = z(r) - z(1/m): nothing for equal weights, under 2 elsewhere."""
     torch.manual_seed(0)
     network = Generator(3, [torch.zeros(5)])
     network.prefer(torch.tensor(preference))
@@ -63,12 +63,12 @@ def test_a_step_moves_the_equal_preference_as_an_ordinary_network_and_others_a_l
     if len(set(preference)) == 1:
         torch.testing.assert_close(further, torch.zeros(4), rtol=0, atol=1e-5)
     else:
-        assert further.min() > 0.1
-        assert further.max() < 1
+        assert further.min() > 0.3
+        assert further.max() < 2
 
 
 def test_preferences_stay_apart_whatever_they_have_in_common():
-    """A strong pull that is the same for all preferences once taught the small network one answer for all of them."""
+    """A strong pull that all preferences share once taught the small network one answer for all of them."""
     torch.manual_seed(0)
     network = Generator(3, [torch.zeros(20)])
     optimiser = torch.optim.SGD(network.parameters(), lr=0.1, momentum=0.9)
@@ -78,7 +78,7 @@ def test_preferences_stay_apart_whatever_they_have_in_common():
         (0.5 * (network()[0] - 5).square().sum()).backward()
         optimiser.step()
     answers = torch.stack([network._answer(ray) for ray in torch.eye(3)])
-    assert torch.nn.functional.cosine_similarity(answers[:, None], answers[None], dim=2).min() < 0.8
+    assert torch.nn.functional.cosine_similarity(answers[:, None], answers[None], dim=2).min() < 0.5
 
 
 class Centre(Bowl):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
+from math import sqrt
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +12,11 @@ from torch.nn import functional
 
 
 class Hypernetwork(nn.Module):
-    """From a preference r to tensors: T_k(r) = B_k + A_k (z(r) - z(1/m)), where z is a small network's bounded answer.
+    """From a preference r to tensors: T_k(r) = B_k + A_k (z(r) - z(1/m)); z is r itself and a small network's answer.
 
     The equal preference 1/m has the tensors B, which are trained like any others; A has only to learn how preferences
-    differ. With B inside A z, what all preferences have in common would be learned there, by a z that is the same for
-    all of them. A starts at zero: at first every preference has the same network.
+    differ. Without r itself in z, gradient descent teaches the small network one answer for all preferences, because
+    what they have in common pulls hardest. A starts at zero: at first every preference has the same network.
 
     Args:
         losses: m, the length of r.
@@ -31,7 +32,7 @@ class Hypernetwork(nn.Module):
         layers = [nn.Linear(before, after) for before, after in pairwise(widths)]
         self.trunk = nn.Sequential(*(part for layer in layers for part in (layer, nn.ReLU())))
         self.base = nn.ParameterList(tensor.detach().clone() for tensor in start)
-        self.ways = nn.ParameterList(torch.zeros(tensor.numel(), hidden) for tensor in start)
+        self.ways = nn.ParameterList(torch.zeros(tensor.numel(), losses + hidden) for tensor in start)
         self.register_buffer("preference", torch.full((losses,), 1 / losses))
 
     def prefer(self, preference: Tensor) -> None:
@@ -46,9 +47,11 @@ class Hypernetwork(nn.Module):
         return [base + (way @ answer).view_as(base) for base, way in zip(self.base, self.ways, strict=True)]
 
     def _answer(self, preference: Tensor) -> Tensor:
-        """Z = h / √(1 + |h|²), shorter than 1, so that A learns at about the rate of B."""
-        hidden: Tensor = self.trunk(len(preference) * preference - 1)
-        return hidden / (1 + hidden.square().sum()).sqrt()
+        """The pair (u, h / √(1 + |h|²)), u = r - 1/m over its length at a corner: A learns at about the rate of B."""
+        size = len(preference)
+        centred = (size * preference - 1) / sqrt(max(size * (size - 1), 1))
+        hidden: Tensor = self.trunk(centred)
+        return torch.cat([centred, hidden / (1 + hidden.square().sum()).sqrt()])
 
 
 class Modulation(nn.Module):
