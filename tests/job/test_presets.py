@@ -70,6 +70,8 @@ def test_each_method_has_the_settings_of_its_script():
     assert [made.schedule for made in tll.values()] == ["inverse", "inverse", "inverse", "constant"]
     assert make_settings({"preset": "tll", "method": "source-only+mcc"}).bottleneck == 1024
     assert make_settings({"preset": "tll", "method": "source-only"}).steps == 2500
+    bnm = make_settings({"preset": "tll", "method": "source-only+bnm"})
+    assert (bnm.lr, bnm.steps) == (0.01, 20_000), "it has no script there; the source's alone is no match for it"
     both = make_settings({"preset": "tll", "method": "dann+bsp"}).part_options
     assert (both["alignment"], both["target"]) == ({"hidden": 1024}, {"strength": 2e-4})
 
@@ -100,6 +102,7 @@ def test_nobody_names_a_method():
     assert make_settings({"preset": "tll"}).part_options["alignment"] == {"hidden": 1024}
     assert {*itertools.chain(*(preset.get("methods", {}) for preset in known_presets().values()))} <= {
         *ALIGNMENTS,
+        "source-only+none",
         "source-only+mcc",
         "dann+bsp",
         "cdan-e+bsp",
