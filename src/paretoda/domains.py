@@ -8,6 +8,9 @@ from dataclasses import dataclass
 
 from torch import Tensor, nn
 
+IGNORE = 255
+"""Label of a pixel that counts for nothing."""
+
 
 @dataclass(frozen=True, eq=False)
 class Batch:
@@ -15,7 +18,7 @@ class Batch:
 
     Args:
         source: inputs, shape (b, ...).
-        labels: of the source, shape (b,), int64 in 0..K-1.
+        labels: of the source, shape (b,), int64 in 0..K-1; in segmentation (b, H, W), `IGNORE` where there is none.
         target: inputs, shape (b, ...).
         guide: held-out target inputs; None where no guide is wanted.
         source_index: positions of the samples in the source's training part, shape (b,).
@@ -36,12 +39,15 @@ class Batch:
 class Domain:
     """Samples of one domain and what the model makes of them.
 
+    In segmentation features and logits are maps, (n, d, h, w) and (n, K, h, w), at the resolution of the features.
+
     Args:
         features: the encoder's output, shape (n, d).
         logits: the head's output, shape (n, K).
         index: positions of the samples in their set, shape (n,).
         inputs: what the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
         head: features (n, d) -> logits (n, K), as it is in this step; None where nobody asks for other features.
+        further: logits of further outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
     """
 
     features: Tensor
@@ -49,6 +55,7 @@ class Domain:
     index: Tensor
     inputs: Tensor | None = None
     head: Callable[[Tensor], Tensor] | None = None
+    further: tuple[Tensor, ...] = ()
 
     def logits_of(self, features: Tensor) -> Tensor:
         """What the head makes of other features than those of the samples, shape (n, K)."""
@@ -62,7 +69,7 @@ class Source(Domain):
     """Labelled samples.
 
     Args:
-        labels: shape (n,), int64 in 0..K-1.
+        labels: shape (n,), int64 in 0..K-1; in segmentation (n, H, W), with `IGNORE` where there is none.
     """
 
     labels: Tensor
@@ -90,6 +97,10 @@ class Model(nn.Module):
         """The logits, shape (n, K)."""
         logits: Tensor = self.head(self.encoder(inputs))
         return logits
+
+    def further(self, features: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Logits of further outputs that are trained but do not predict; none but in some segmentation networks."""
+        return ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,6 +92,16 @@ SUITES["confirmation"] = Suite(
         }
     ),
 )
+SUITES["comparison"] = Suite(
+    "Six tasks that every method is compared on, two each of PACS, SURF and digits; only M-U served for choices.",
+    _chosen(
+        {
+            "pacs": ("pacs", "P-A, P-C"),
+            "surf": ("office-caltech10", "A-W, D-A"),
+            "digits": ("mnist-usps", "M-U small, U-M small"),
+        }
+    ),
+)
 
 
 def find_suite(name: str) -> Suite:

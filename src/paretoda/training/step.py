@@ -143,10 +143,10 @@ class Step:
     def domains(self, batch: Batch) -> tuple[Source, Target]:
         """The batch as the network sees it now."""
         source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
-        head = self.model.head
+        head, more = self.model.head, self.model.further
         return (
-            Source(source, head(source), batch.source_index, batch.source, head, labels=batch.labels),
-            Target(target, head(target), batch.target_index, batch.target, head),
+            Source(source, head(source), batch.source_index, batch.source, head, more(source), labels=batch.labels),
+            Target(target, head(target), batch.target_index, batch.target, head, more(target)),
         )
 
     def _held_out(self, batch: Batch) -> Target:
