@@ -1,0 +1,132 @@
+"""The body of DeepLab-v2: a ResNet whose last two stages have dilation in the place of strides, output stride 8.
+
+Chen et al. (2018), in the form of the caffe weights that the adaptation papers start from: the stride of a bottleneck
+sits on its first 1x1 convolution, the pooling rounds up. Parameters have torchvision's names. torchvision's weights
+fit too, but were trained with the stride on the 3x3 convolution, here other than there in the first block of layer2.
+"""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+from torch import Tensor, nn
+
+from paretoda.models.weights import _check, _read
+
+_LOG = logging.getLogger(__name__)
+_DILATIONS = (1, 1, 2, 4)
+_EXPANSION = 4
+_PREFIXES = ("module.", "Scale.")
+_CLASSIFIERS = ("fc.", "layer5.", "layer6.")
+_WIDTHS = (64, 128, 256, 512)
+
+
+class DilatedBottleneck(nn.Module):
+    """1x1, dilated 3x3 and 1x1 convolutions and a shortcut: (n, inputs, h, w) to (n, 4 width, h/stride, w/stride).
+
+    Args:
+        inputs: channels that come in.
+        width: channels of the 3x3 convolution.
+        stride: of the first 1x1 convolution and of the shortcut.
+        dilation: of the 3x3 convolution.
+        project: a 1x1 convolution and BatchNorm on the shortcut, as every stage's first block has them.
+    """
+
+    def __init__(self, inputs: int, width: int, stride: int, dilation: int, project: bool) -> None:
+        super().__init__()
+        outputs = _EXPANSION * width
+        self.conv1 = nn.Conv2d(inputs, width, 1, stride, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, padding=dilation, dilation=dilation, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.conv3 = nn.Conv2d(width, outputs, 1, bias=False)
+        self.bn3 = nn.BatchNorm2d(outputs)
+        self.downsample = _projection(inputs, outputs, stride) if project else None
+
+    def forward(self, x: Tensor) -> Tensor:
+        """relu(residual + shortcut)."""
+        shortcut = x if self.downsample is None else self.downsample(x)
+        x = self.bn1(self.conv1(x)).relu_()
+        x = self.bn2(self.conv2(x)).relu_()
+        x = self.bn3(self.conv3(x))
+        return x.add_(shortcut).relu_()
+
+
+def _projection(inputs: int, outputs: int, stride: int) -> nn.Sequential:
+    return nn.Sequential(nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs))
+
+
+def _stage(inputs: int, stage: int, depth: int, stride: int) -> nn.Sequential:
+    """All blocks have the stage's dilation, the first one too."""
+    width, dilation = _WIDTHS[stage], _DILATIONS[stage]
+    rest = (DilatedBottleneck(_EXPANSION * width, width, 1, dilation, False) for _ in range(depth - 1))
+    return nn.Sequential(DilatedBottleneck(inputs, width, stride, dilation, True), *rest)
+
+
+class DeepLabBody(nn.Module):
+    """Images (n, 3, h, w) to maps of 1024 and of 2048 channels, both at about an eighth of the resolution.
+
+    Args:
+        depths: blocks in each of the four stages.
+    """
+
+    widths = (1024, 2048)
+    """Channels of the last but one and of the last stage."""
+
+    def __init__(self, depths: tuple[int, int, int, int]) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(3, 64, 7, 2, padding=3, bias=False)
+        self.bn1 = nn.BatchNorm2d(64)
+        self.maxpool = nn.MaxPool2d(3, 2, padding=1, ceil_mode=True)
+        self.layer1 = _stage(64, 0, depths[0], stride=1)
+        self.layer2 = _stage(256, 1, depths[1], stride=2)
+        self.layer3 = _stage(512, 2, depths[2], stride=1)
+        self.layer4 = _stage(1024, 3, depths[3], stride=1)
+        for module in self.modules():
+            if isinstance(module, nn.Conv2d):
+                nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
+
+    def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
+        """The maps of layer3 (n, 1024, h', w') and layer4 (n, 2048, h', w')."""
+        x = self.maxpool(self.bn1(self.conv1(images)).relu_())
+        lower = self.layer3(self.layer2(self.layer1(x)))
+        return lower, self.layer4(lower)
+
+
+def deeplab_resnet50() -> DeepLabBody:
+    """The body with ResNet-50's depths."""
+    return DeepLabBody((3, 4, 6, 3))
+
+
+def deeplab_resnet101() -> DeepLabBody:
+    """The body with ResNet-101's depths, that of the papers."""
+    return DeepLabBody((3, 4, 23, 3))
+
+
+def load_body(body: nn.Module, path: str | Path) -> tuple[str, ...]:
+    """The file's tensors are now the body's; returns the keys that were not used.
+
+    Names may be torchvision's or begin with "Scale." (caffe's weights, as AdaSegNet publishes them) or "module.". The
+    file's classifiers (fc.*, layer5.*, layer6.*) go unused, a log message says so; all else fits, or nothing changes.
+
+    Args:
+        body: of DeepLab, or any network without such classifiers.
+        path: a local .pth, .pt, .bin or .safetensors file.
+    """
+    path = Path(path)
+    state = {_plain(key): tensor for key, tensor in _read(path).items()}
+    unused = tuple(key for key in state if key.startswith(_CLASSIFIERS))
+    state = {key: tensor for key, tensor in state.items() if key not in unused}
+    _check(state, body.state_dict(), path)
+    # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
+    body.load_state_dict(state)
+    if unused:
+        _LOG.info("%s: %s not used, the body has no classifier", path.name, ", ".join(unused))
+    return unused
+
+
+def _plain(key: str) -> str:
+    for prefix in _PREFIXES:
+        key = key.removeprefix(prefix)
+    return key
