@@ -6,6 +6,7 @@ together with the classifier's prediction. Everything is done in log space: prob
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -16,7 +17,7 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.class_discriminators import ClassDiscriminators
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
-from paretoda.objectives.target.information import information, missing_information
+from paretoda.objectives.target.information import RunningMarginal, information, missing_information
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
@@ -75,6 +76,7 @@ class Tcm(Objective):
         released_loss: train the discriminators as the authors' code does.
         detach: the encoder feels the predictions only; False: the discriminators' answers as well.
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
+        momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
@@ -88,6 +90,7 @@ class Tcm(Objective):
         released_loss: bool = False,
         detach: bool = True,
         paper_literal: bool = False,
+        momentum: float = 0.0,
     ) -> None:
         super().__init__()
         if refine not in ("bayes", "logit"):
@@ -95,6 +98,7 @@ class Tcm(Objective):
         self.refine = refine
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
+        self.marginal = RunningMarginal(classes, momentum) if momentum else None
         self.discriminators: nn.Module = (
             Discriminator(features, width, classes) if light else ClassDiscriminators(features, classes, width)
         )
@@ -105,7 +109,9 @@ class Tcm(Objective):
         rows = rows.detach() if self.detach else rows
         scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
-        return -information(refined) if self.paper_literal else missing_information(refined)
+        if self.marginal is None:
+            return -information(refined) if self.paper_literal else missing_information(refined)
+        return (0.0 if self.paper_literal else math.log(refined.shape[1])) - self.marginal(refined)
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """The discriminators' loss, on detached features."""
@@ -113,6 +119,8 @@ class Tcm(Objective):
         scores = self.discriminators(rows, "learn" if self.training else "running")
         of_source, of_target = scores[: len(source.features)], scores[len(source.features) :]
         logits, log_q = target.logits.detach(), functional.logsigmoid(-of_target.detach())
+        if self.marginal is not None and self.training:
+            self.marginal.learn(self._refine(logits, log_q))
         if self.released_loss:
             return released_discriminator_loss(of_source, source.labels, of_target, logits * log_q.exp())
         weights = self._refine(logits, log_q).exp()

@@ -1,0 +1,107 @@
+"""Discriminators look at whole maps of predictions; the target's shall be taken for the source's."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from paretoda.domains import Objective, Source, Target
+from paretoda.objectives.discriminator import domain_cross_entropy
+from paretoda.objectives.frozen import frozen
+from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
+from paretoda.objectives.segmentation.maps import outputs
+
+FEWER_LAYERS, PUBLISHED_LAYERS = 3, 5
+
+
+def taken_for_source(scores: Tensor, *, least_squares: bool) -> Tensor:
+    """What the encoder lowers: -log D of the target's scores, or (score - 1)², on average.
+
+    Args:
+        scores: log-odds of "source", any shape.
+        least_squares: the second form (LS-GAN).
+    """
+    return (scores - 1).square().mean() if least_squares else functional.softplus(-scores).mean()
+
+
+def told_apart(source: Tensor, target: Tensor, *, least_squares: bool) -> Tensor:
+    """What the discriminator lowers: half of the source's loss and half of the target's.
+
+    Args:
+        source: scores, any shape.
+        target: scores, any shape.
+        least_squares: squared distances from 1 (source) and 0 (target) in the place of cross-entropies.
+    """
+    if least_squares:
+        return ((source - 1).square().mean() + target.square().mean()) / 2
+    return domain_cross_entropy(source, target)
+
+
+class MapAdversary(Objective):
+    """How far the target's maps are from being taken for the source's; abstract: what maps.
+
+    At the resolution of the features, which the original enlarges to that of the image: the discriminator sees the
+    same and costs a sixteenth or less. There `layers` is 3, so that 8 pixels suffice, otherwise 5.
+
+    Args:
+        features: width of the features; not used.
+        classes: number of classes K.
+        strength: λ of the prediction, of value and gradient; the discriminators learn at full strength.
+        auxiliary: λ of each further output.
+        levels: outputs with a discriminator of their own, the prediction's among them.
+        layers: of a discriminator; None: see above.
+        width: of its first layer.
+        enlarge: show it maps of the size of the inputs, as published.
+        least_squares: squared distances in the place of cross-entropies (LS-GAN).
+    """
+
+    def __init__(  # noqa: PLR0913 - every option is one of the papers' but `enlarge`
+        self,
+        features: int,
+        classes: int,
+        *,
+        strength: float = 1e-3,
+        auxiliary: float = 2e-4,
+        levels: int = 1,
+        layers: int | None = None,
+        width: int = 64,
+        enlarge: bool = False,
+        least_squares: bool = False,
+    ) -> None:
+        super().__init__()
+        if levels < 1:
+            raise ValueError(f"levels must be 1 or more, got {levels}")
+        self.features, self.classes = features, classes
+        self.strengths = (strength, *[auxiliary] * (levels - 1))
+        self.enlarge, self.least_squares = enlarge, least_squares
+        layers = (PUBLISHED_LAYERS if enlarge else FEWER_LAYERS) if layers is None else layers
+        self.discriminators = nn.ModuleList(MapDiscriminator(classes, layers, width) for _ in self.strengths)
+
+    @abstractmethod
+    def seen(self, logits: Tensor) -> Tensor:
+        """What the discriminator sees of logits (n, K, h, w), of the same shape."""
+
+    def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
+        """The sum over outputs of strength times what is lacking for "source" on the target."""
+        maps = outputs(target, len(self.strengths), enlarge=self.enlarge)
+        losses = [
+            taken_for_source(frozen(network, self.seen(logits), "batch"), least_squares=self.least_squares)
+            for network, logits in zip(self.discriminators, maps, strict=True)
+        ]
+        return torch.stack([strength * loss for strength, loss in zip(self.strengths, losses, strict=True)]).sum()
+
+    def private_loss(self, source: Source, target: Target) -> Tensor:
+        """The discriminators' losses, on detached maps."""
+        pairs = zip(*(outputs(domain, len(self.strengths), enlarge=self.enlarge) for domain in (source, target)))  # noqa: B905 - `outputs` gives as many
+        losses = [
+            told_apart(*(network(self.seen(logits.detach())) for logits in pair), least_squares=self.least_squares)
+            for network, pair in zip(self.discriminators, pairs, strict=True)
+        ]
+        return torch.stack(losses).sum()
+
+    def extra_repr(self) -> str:
+        """Settings."""
+        return f"strengths={self.strengths}, enlarge={self.enlarge}, least_squares={self.least_squares}"
