@@ -23,9 +23,10 @@ class ASPP(nn.Module):
         super().__init__()
         if not rates or min(rates) < 1:
             raise ValueError(f"rates must be one or more whole numbers from 1 on, got {tuple(rates)}")
-        self.branches = nn.ModuleList(nn.Conv2d(inputs, classes, 3, padding=rate, dilation=rate) for rate in rates)
-        for branch in self.branches:
+        branches = [nn.Conv2d(inputs, classes, 3, padding=rate, dilation=rate) for rate in rates]
+        for branch in branches:
             nn.init.normal_(branch.weight, std=0.01)
+        self.branches = nn.ModuleList(branches)
 
     def forward(self, features: Tensor) -> Tensor:
         """Features (n, inputs, h, w) to logits (n, K, h, w)."""
