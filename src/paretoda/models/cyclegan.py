@@ -1,0 +1,121 @@
+"""A small CycleGAN (Zhu et al., 2017), the translator of CyCADA's first stage: two generators and two judges.
+
+Networks see images in -1..1; `CycleTranslation` takes and gives 0..255.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import interpolate
+
+_INSIDE = 0.98  # atanh of 1 is infinite
+
+
+class _Residual(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.change = nn.Sequential(*_convolution(width, width), nn.ReLU(), *_convolution(width, width))
+
+    def forward(self, maps: Tensor) -> Tensor:
+        change: Tensor = self.change(maps)
+        return maps + change
+
+
+def _convolution(before: int, after: int, stride: int = 1) -> tuple[nn.Module, ...]:
+    layer = nn.Conv2d(before, after, 3, stride, padding=1, padding_mode="reflect")
+    return layer, nn.InstanceNorm2d(after, affine=True)
+
+
+class Generator(nn.Module):
+    """Images (n, 3, h, w) in -1..1 to images of the same size and range; about 0.3 M parameters.
+
+    Two strided convolutions, residual blocks, two enlargements. They give a change of the image, 0 at first, so that an
+    untrained generator is nearly the identity and content need not pass through the narrow middle.
+
+    Args:
+        width: channels of the residual blocks.
+        blocks: number of residual blocks.
+    """
+
+    def __init__(self, width: int = 64, blocks: int = 4) -> None:
+        super().__init__()
+        half = width // 2
+        self.down = nn.Sequential(*_convolution(3, half, 2), nn.ReLU(), *_convolution(half, width, 2), nn.ReLU())
+        self.blocks = nn.Sequential(*(_Residual(width) for _ in range(blocks)))
+        self.up = nn.Sequential(*_convolution(width, half), nn.ReLU())
+        self.last = nn.Conv2d(half, 3, 3, padding=1, padding_mode="reflect")
+        nn.init.zeros_(self.last.weight)
+        nn.init.zeros_(self.last.bias)
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The translated images, same shape, in -1..1; h and w at least 8."""
+        height, width = images.shape[-2:]
+        maps = self.blocks(self.down(images))
+        maps = self.up(interpolate(maps, size=((height + 1) // 2, (width + 1) // 2), mode="nearest"))
+        change: Tensor = self.last(interpolate(maps, size=(height, width), mode="nearest"))
+        return torch.tanh(torch.atanh(images.clamp(-1, 1) * _INSIDE) + change)
+
+
+def judge(width: int = 32) -> nn.Sequential:
+    """A PatchGAN of three layers: images (n, 3, h, w) to a map of scores, each of a patch of 22x22 pixels.
+
+    Args:
+        width: channels of the first layer.
+    """
+    return nn.Sequential(
+        nn.Conv2d(3, width, 4, 2, padding=1),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(width, 2 * width, 4, 2, padding=1),
+        nn.InstanceNorm2d(2 * width, affine=True),
+        nn.LeakyReLU(0.2),
+        nn.Conv2d(2 * width, 1, 4, padding=1),
+    )
+
+
+class CycleGan(nn.Module):
+    """Generators there and back, and a judge of each domain.
+
+    Args:
+        width: channels of the generators' residual blocks.
+        blocks: number of their residual blocks.
+    """
+
+    def __init__(self, width: int = 64, blocks: int = 4) -> None:
+        super().__init__()
+        self.to_target = Generator(width, blocks)
+        self.to_source = Generator(width, blocks)
+        self.judge_target = judge()
+        self.judge_source = judge()
+
+
+class CycleTranslation:
+    """A trained generator as a translation.
+
+    Args:
+        generator: images in -1..1 to images in -1..1, as `CycleGan.to_target`.
+    """
+
+    def __init__(self, generator: nn.Module) -> None:
+        self.generator = generator.eval().requires_grad_(False)
+
+    @torch.no_grad()
+    def __call__(self, source: Tensor, target: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG002
+        """The translated images, shape (n, 3, h, w), values 0..255; target and chance play no part.
+
+        Args:
+            source: raw images, shape (n, 3, h, w), values 0..255.
+            target: ignored, for a translation as all others.
+            generator: ignored.
+        """
+        return to_raw(self.generator(from_raw(source)))
+
+
+def from_raw(images: Tensor) -> Tensor:
+    """0..255 to -1..1."""
+    return images / 127.5 - 1
+
+
+def to_raw(images: Tensor) -> Tensor:
+    """-1..1 to 0..255."""
+    return (images + 1) * 127.5
