@@ -1,6 +1,7 @@
 """Settings for all tests: one thread, reproducible examples."""
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,9 @@ from hypothesis import HealthCheck, settings
 torch.set_num_threads(1)
 settings.register_profile("paretoda", deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("paretoda")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background: processes would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
