@@ -1,0 +1,144 @@
+"""The doctor on scenes: everything that is wrong or strange about them, not only the first error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from paretoda.data.errors import DataError
+from paretoda.data.findings import Finding, attempt
+from paretoda.data.labels import listed
+from paretoda.data.samples import Progress
+from paretoda.data.segmentation.making import check_counts
+from paretoda.data.segmentation.opening import check_classes, check_scene, named, open_unchecked
+from paretoda.data.segmentation.samples import SceneSamples
+from paretoda.data.segmentation.scene_arrays import ArrayScenes
+from paretoda.data.segmentation.scene_files import FileScenes
+from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.domains import IGNORE
+
+_CAP = 20_000
+"""So many images of each domain are compared with the other's."""
+_RARE = 1e-3
+
+Domain = Literal["source", "target"]
+
+
+def examine_scenes(
+    source: Any, target: Any, settings: ScenePairSettings | None = None, progress: Progress | None = None
+) -> list[Finding]:
+    """All findings, errors first; without an error, `make_scene_pair` accepts the data. Target labels are never read.
+
+    Args:
+        source: as for `make_scene_pair`.
+        target: as for `make_scene_pair`.
+        settings: tables, splits, `skip_bad` and `least_target` count.
+        progress: called while files are decoded.
+    """
+    settings = settings or ScenePairSettings()
+    found: list[Finding] = []
+    table, split = settings.source_table, settings.source_split
+    opened = attempt(partial(open_unchecked, source, labelled=True, table=table, split=split), "source", found)
+    ours = opened and _looked_at("source", opened, settings, found, progress)
+    table, split = settings.target_table, settings.target_split
+    opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
+    theirs = opened and _looked_at("target", opened, settings, found, progress)
+    if ours is not None:
+        found += about_labels(ours)
+    if ours is not None and theirs is not None:
+        attempt(partial(check_classes, ours, theirs), "both", found)
+        attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
+        found += _duplicates(ours, theirs)
+    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+
+
+def about_labels(source: SceneSamples) -> list[Finding]:
+    """The classes' shares of the pixels, classes that never occur, and images without any label."""
+    counts = np.zeros(IGNORE + 1, dtype=np.int64)
+    empty = []
+    for place in range(len(source)):
+        here = np.bincount(source.read_labels([place])[0].ravel(), minlength=IGNORE + 1)
+        counts += here
+        if not here[:IGNORE].any():
+            empty += source.names([place])
+    names = source.classes
+    shares = counts[: len(names)] / max(1, int(counts[:IGNORE].sum()))
+    shown = ", ".join(f"{name} {share:.2%}" for name, share in zip(names, shares, strict=True))
+    ignored = counts[IGNORE] / max(1, int(counts.sum()))
+    text = f"{ignored:.1%} of the source's pixels have no label; the others are {shown}."
+    found = [Finding("info", "source", text)]
+    if not counts[:IGNORE].any():
+        found.append(Finding("error", "source", "No pixel of the source has a label; choose the table of its files."))
+        return found
+    absent = [name for name, share in zip(names, shares, strict=True) if share == 0]
+    if absent:
+        text = f"These classes have no source pixel: {listed(absent)}; the model will hardly ever predict them."
+        found.append(Finding("warning", "source", text))
+    rare = [name for name, share in zip(names, shares, strict=True) if 0 < share < _RARE]
+    if rare:
+        text = f"These classes have less than {_RARE:.1%} of the pixels: {listed(rare)}; consider class weights."
+        found.append(Finding("warning", "source", text))
+    if empty:
+        text = f"{len(empty)} of {len(source)} source images have no label at all ({listed(empty)}); remove them."
+        found.append(Finding("warning", "source", text))
+    return found
+
+
+def _looked_at(
+    domain: Domain,
+    scenes: ArrayScenes | FileScenes,
+    settings: ScenePairSettings,
+    found: list[Finding],
+    progress: Progress | None,
+) -> SceneSamples | None:
+    if isinstance(scenes, FileScenes):
+        good = _usable(domain, scenes, settings, found, progress)
+        if good is None:
+            return None
+        scenes = named(good)
+    found += [Finding("info", domain, note) for note in scenes.notes]
+    found.append(_about_sizes(domain, scenes))
+    return scenes
+
+
+def _usable(
+    domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
+) -> FileScenes | None:
+    bad: list[DataError] = []
+    keep = []
+    for place in range(len(scenes)):
+        try:
+            check_scene(scenes, place, thorough=True)
+            keep.append(place)
+        except DataError as error:
+            bad.append(error)
+        if progress is not None:
+            progress(place + 1, len(scenes))
+    severity: Literal["error", "warning"] = "warning" if settings.skip_bad and keep else "error"
+    found += [Finding(severity, domain, f"{error}.") for error in bad[:5]]
+    if len(bad) > 5:
+        found.append(Finding(severity, domain, f"{len(bad)} of {len(scenes)} scenes cannot be used in all."))
+    return scenes.kept(keep, scenes.notes) if keep else None
+
+
+def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
+    sizes = Counter(f"{width}x{height}" for width, height in scenes.sizes(range(len(scenes))))
+    shown = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+    more = "; all are resized to one" if len(sizes) > 1 else ""
+    return Finding("info", domain, f"The {domain} has {len(scenes)} images of {shown}{more}.")
+
+
+def _duplicates(source: SceneSamples, target: SceneSamples) -> list[Finding]:
+    known = set(source.digests(range(min(len(source), _CAP))))
+    digests = target.digests(range(min(len(target), _CAP)))
+    same = [place for place, digest in enumerate(digests) if digest in known]
+    if not same:
+        return []
+    text = (
+        f"{len(same)} of {len(digests)} target images are also in the source, for example "
+        f"{target.names(same[:1])[0]}; remove them, or the gap looks smaller than it is."
+    )
+    return [Finding("warning", "both", text)]

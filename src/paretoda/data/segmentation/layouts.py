@@ -1,0 +1,146 @@
+"""Which files make a scene: the layouts of GTA5, Cityscapes, SYNTHIA, CamVid, and plain pairs of folders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from paretoda.data.errors import DataError
+from paretoda.data.folders import find_images, unlabelled_folder
+from paretoda.data.segmentation.label_files import palette_of
+from paretoda.data.segmentation.label_table import LabelTable
+from paretoda.data.segmentation.scene_files import FileScenes
+from paretoda.data.segmentation.tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA
+
+SLACK = 16
+"""A few files of GTA5 are some pixels larger or smaller than their labels."""
+
+_LEFT = "_leftImg8bit"
+_SPLITS = ("train", "val", "test")
+_TELLING = (7, 8, 11, 23, 26)
+"""Ids whose colours tell Cityscapes' palette from others."""
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is wanted of a folder.
+
+    Args:
+        folder: that the user gave.
+        labelled: False means that nothing but the existence of label folders is looked at.
+        split: of Cityscapes and CamVid.
+    """
+
+    folder: Path
+    labelled: bool
+    split: str
+
+
+def find_scenes(request: Request) -> FileScenes:
+    """The scenes of a folder in the first layout that fits; `table` is None where the layout leaves it open."""
+    layouts: tuple[Callable[[Request], FileScenes | None], ...] = (_cityscapes, _synthia, _camvid, _two_folders)
+    for layout in layouts:
+        found = layout(request)
+        if found is not None:
+            return found
+    if request.labelled:
+        raise DataError(
+            f"{request.folder} has no label maps that are known; give the root of GTA5, Cityscapes, SYNTHIA or CamVid, "
+            "or a folder with images/ and labels/"
+        )
+    files = unlabelled_folder(request.folder)
+    return FileScenes(files.paths, files.shown, notes=files.notes)
+
+
+def _cityscapes(request: Request) -> FileScenes | None:
+    root, split = request.folder, request.split
+    if root.name in _SPLITS and root.parent.name == "leftImg8bit":
+        root, split = root.parent.parent, root.name
+    elif root.name == "leftImg8bit":
+        root = root.parent
+    if not (root / "leftImg8bit").is_dir():
+        return None
+    folder = _split_folder(root / "leftImg8bit", split)
+    images = [path for path in _images(folder) if path.stem.endswith(_LEFT)]
+    if not images:
+        raise DataError(f"{folder} has no files *{_LEFT}.png; give the root of Cityscapes, above leftImg8bit")
+    if not request.labelled:
+        return _without_labels(images, folder, CITYSCAPES)
+    labels = root / "gtFine" / split
+    endings = ("_gtFine_labelIds.png", "_gtFine_labelTrainIds.png")
+    partners = [[_cityscapes_label(path, folder, labels, ending) for path in images] for ending in endings]
+    trained = not any(path.exists() for path in partners[0]) and any(path.exists() for path in partners[1])
+    table = CITYSCAPES_TRAIN_IDS if trained else CITYSCAPES
+    return _scenes(images, partners[trained], folder, table)
+
+
+def _cityscapes_label(path: Path, folder: Path, labels: Path, ending: str) -> Path:
+    return labels / path.relative_to(folder).parent / (path.stem.removesuffix(_LEFT) + ending)
+
+
+def _synthia(request: Request) -> FileScenes | None:
+    images, labels = request.folder / "RGB", request.folder / "GT" / "LABELS"
+    if not (images.is_dir() and (request.folder / "GT").is_dir()):
+        return None
+    return _by_name(request, images, labels, SYNTHIA)
+
+
+def _camvid(request: Request) -> FileScenes | None:
+    folder, split = request.folder, request.split
+    if folder.name in _SPLITS and folder.with_name(f"{folder.name}annot").is_dir():
+        return _by_name(request, folder, folder.with_name(f"{folder.name}annot"), CAMVID)
+    if not any((folder / one).is_dir() and (folder / f"{one}annot").is_dir() for one in _SPLITS):
+        return None
+    return _by_name(request, _split_folder(folder, split), folder / f"{split}annot", CAMVID)
+
+
+def _two_folders(request: Request) -> FileScenes | None:
+    images, labels = request.folder / "images", request.folder / "labels"
+    if not (images.is_dir() and labels.is_dir()):
+        return None
+    found = _by_name(request, images, labels, None)
+    there = next((path for path in found.label_paths or () if path.is_file()), None)
+    if there is None or not _has_cityscapes_colours(there):
+        return found
+    return FileScenes(found.paths, found.shown, found.label_paths, CITYSCAPES, SLACK)
+
+
+def _has_cityscapes_colours(label: Path) -> bool:
+    colours = palette_of(label)
+    if colours is None:
+        return False
+    known = {value: CITYSCAPES.colours[cls] for value, cls in CITYSCAPES.ids}
+    return all(value < len(colours) and colours[value] == known[value] for value in _TELLING)
+
+
+def _by_name(request: Request, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
+    """Label files have their image's name, but are always PNGs."""
+    found = _images(images)
+    if not request.labelled:
+        return _without_labels(found, images, table)
+    partners = [(labels / path.relative_to(images)).with_suffix(".png") for path in found]
+    return _scenes(found, partners, images, table)
+
+
+def _scenes(images: Sequence[Path], labels: Sequence[Path], folder: Path, table: LabelTable | None) -> FileScenes:
+    shown = tuple(str(path.relative_to(folder)) for path in images)
+    return FileScenes(tuple(images), shown, tuple(labels), table)
+
+
+def _without_labels(images: Sequence[Path], folder: Path, table: LabelTable | None) -> FileScenes:
+    return FileScenes(tuple(images), tuple(str(path.relative_to(folder)) for path in images), table=table)
+
+
+def _images(folder: Path) -> list[Path]:
+    images, _ = find_images(folder)
+    if not images:
+        raise DataError(f"{folder} has no image files; give a folder with images such as .png or .jpg")
+    return images
+
+
+def _split_folder(folder: Path, split: str) -> Path:
+    if not (folder / split).is_dir():
+        there = ", ".join(one for one in _SPLITS if (folder / one).is_dir()) or "none"
+        raise DataError(f"{folder} has no folder {split!r} (it has {there}); choose another split")
+    return folder / split

@@ -1,0 +1,127 @@
+"""From what the user gives to a pair of scenes: opened, checked against each other, split, and given transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paretoda.data.errors import DataError
+from paretoda.data.labels import listed
+from paretoda.data.samples import Progress, peeked
+from paretoda.data.segmentation.opening import check_classes, open_scenes
+from paretoda.data.segmentation.pair import ScenePair, Translation
+from paretoda.data.segmentation.rows import scene_rows
+from paretoda.data.segmentation.samples import SceneSamples, Size
+from paretoda.data.segmentation.sequences import split_scenes
+from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
+from paretoda.data.splits import split
+
+_LONGEST = 1024
+_DEFAULTS = ScenePairSettings()
+
+
+def make_scene_pair(
+    source: Any,
+    target: Any,
+    settings: ScenePairSettings = _DEFAULTS,
+    translation: Translation | None = None,
+    progress: Progress | None = None,
+) -> ScenePair:
+    """The pair of a labelled source and a target whose labels, if there are any, are never read.
+
+    Args:
+        source: as `open_scenes` takes it, with labels.
+        target: the same without labels.
+        settings: seed, batch size, sizes and so on.
+        translation: gives the source's training batches the target's looks.
+        progress: called while files are checked.
+    """
+    ours, theirs = open_both(source, target, settings, progress)
+    train, held = split(len(ours), settings.held_out, settings.seed, "split-source")
+    target_train, target_held = split_scenes(
+        theirs.names(range(len(theirs))), settings.held_out, settings.seed, "split-target"
+    )
+    notes = [*ours.notes, *theirs.notes, *_about_names(ours, theirs)]
+    largest = min(len(train), len(target_train))
+    if settings.batch_size > largest:
+        notes.append(
+            f"The batch size is lowered from {settings.batch_size} to {largest}, "
+            "the number of training images in the smaller domain."
+        )
+        settings = replace(settings, batch_size=largest)
+    for_source, for_target = scene_transforms(theirs, settings)
+    notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
+    rows = scene_rows(ours, for_source), scene_rows(theirs, for_target)
+    parts = train, held, target_train, target_held
+    return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes))
+
+
+def open_both(
+    source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
+) -> tuple[SceneSamples, SceneSamples]:
+    """Both domains, checked against each other."""
+    ours = open_scenes(
+        source,
+        labelled=True,
+        table=settings.source_table,
+        split=settings.source_split,
+        skip_bad=settings.skip_bad,
+        progress=progress,
+    )
+    theirs = open_scenes(
+        target,
+        labelled=False,
+        table=settings.target_table,
+        split=settings.target_split,
+        skip_bad=settings.skip_bad,
+        progress=progress,
+    )
+    check_classes(ours, theirs)
+    check_counts(ours, theirs, settings.least_target)
+    return ours, theirs
+
+
+def check_counts(source: SceneSamples, target: SceneSamples, least: int) -> None:
+    """Raises where there are too few images, or too few classes."""
+    if len(source.classes) < 2:
+        raise DataError(f"the source has a single class, {source.classes[0]!r}; segmentation needs at least two")
+    if len(source) < 2:
+        raise DataError("the source has a single image; one more is needed, so that one can be held out")
+    if len(target) < max(2, least):
+        raise DataError(f"the target has {len(target)} images; collect at least {max(2, least)}")
+
+
+def scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple[SceneTransform, SceneTransform]:
+    """The source's and the target's; only the source's knows chance."""
+    size = settings.size or _own_size(target)
+    convention = CONVENTIONS[settings.convention]
+    source = SceneTransform(settings.source_size or size, convention, settings.flip, settings.scales, settings.crop)
+    return source, SceneTransform(size, convention)
+
+
+def _own_size(samples: SceneSamples) -> Size:
+    # The middle one of a few, so that one odd image decides nothing.
+    sizes = sorted(samples.sizes(peeked(len(samples))))
+    width, height = sizes[len(sizes) // 2]
+    factor = min(1.0, _LONGEST / max(width, height))
+    return max(1, round(width * factor)), max(1, round(height * factor))
+
+
+def _about_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
+    seen = sorted(set(samples.sizes(peeked(len(samples)))))
+    if seen == [size]:
+        return []
+    shown = listed([f"{width}x{height}" for width, height in seen])
+    note = f"The {domain}'s images ({shown}) are resized to {size[0]}x{size[1]}."
+    stretched = [abs(np.log((width / height) / (size[0] / size[1]))) for width, height in seen]
+    return [note[:-1] + ", which changes their proportions."] if max(stretched) > np.log(1.1) else [note]
+
+
+def _about_names(source: SceneSamples, target: SceneSamples) -> list[str]:
+    pairs: Sequence[tuple[str, str]] = list(zip(source.classes, target.classes or source.classes, strict=True))
+    different = [f"{ours} / {theirs}" for ours, theirs in pairs if ours != theirs]
+    return [f"Some classes have other names in source / target: {listed(different)}."] if different else []

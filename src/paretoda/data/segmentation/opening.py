@@ -1,0 +1,178 @@
+"""Whatever the user gives becomes scenes: a data set's folder, a list file, an .npz file, one image, or arrays."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretoda.data.decoding import SUFFIXES, decode
+from paretoda.data.errors import DataError
+from paretoda.data.labels import class_names, listed
+from paretoda.data.lists import read_text
+from paretoda.data.samples import Progress
+from paretoda.data.segmentation.label_files import read_ids, size_of
+from paretoda.data.segmentation.label_table import LabelTable
+from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
+from paretoda.data.segmentation.samples import SceneSamples
+from paretoda.data.segmentation.scene_arrays import ArrayScenes, array_scenes, largest, numbered, open_npz_scenes
+from paretoda.data.segmentation.scene_files import FileScenes, check_sizes
+from paretoda.data.segmentation.tables import CITYSCAPES, find_table, plain_table
+
+_IMAGE = "|".join(re.escape(suffix) for suffix in sorted(SUFFIXES))
+_LINE = re.compile(rf"(?P<image>.+?(?:{_IMAGE}))(?:\s+(?P<label>\S.*))?", re.IGNORECASE)
+
+
+def open_scenes(
+    what: Any,
+    *,
+    labelled: bool,
+    table: LabelTable | str | None = None,
+    split: str = "train",
+    skip_bad: bool = False,
+    progress: Progress | None = None,
+) -> SceneSamples:
+    """The scenes behind a path, an array or a tuple (x, y[, classes]), their sizes and label files checked.
+
+    Only headers are read, so that a damaged file may raise later, when it is decoded.
+
+    Args:
+        what: the root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines
+            `image label`, an .npz file; without labels also any folder with images, or one image.
+        labelled: False means that label files are not even opened.
+        table: what the ids in the label files mean, or its name; by default the layout's, or `classes.txt`.
+        split: of Cityscapes and CamVid; a path that ends in one wins.
+        skip_bad: decode everything once, and leave out what cannot be used, with a note.
+        progress: called while files are checked.
+    """
+    scenes = open_unchecked(what, labelled=labelled, table=table, split=split)
+    if not isinstance(scenes, FileScenes):
+        return scenes
+    bad: dict[int, DataError] = {}
+    for place in range(len(scenes)):
+        try:
+            check_scene(scenes, place, thorough=skip_bad)
+        except DataError as error:
+            if not skip_bad:
+                raise
+            bad[place] = error
+        if progress is not None:
+            progress(place + 1, len(scenes))
+    return named(_without(scenes, bad))
+
+
+def open_unchecked(
+    what: Any, *, labelled: bool, table: LabelTable | str | None = None, split: str = "train"
+) -> ArrayScenes | FileScenes:
+    """The scenes before their files are looked into."""
+    table = None if table is None else find_table(table)
+    if isinstance(what, (ArrayScenes, FileScenes)):
+        if labelled and not what.labelled:
+            raise DataError("these scenes were opened without labels; open them with labels")
+        return what if labelled else what.without_labels()
+    if isinstance(what, (str, Path)):
+        return _open_path(Path(what).expanduser(), labelled, split, table)
+    if isinstance(what, tuple) and len(what) in (2, 3):
+        return array_scenes(*what, table=table) if labelled else array_scenes(what[0], table=table)
+    if isinstance(what, tuple) or labelled:
+        raise DataError("label maps are missing; give a path, or arrays (x, y) or (x, y, classes)")
+    return array_scenes(what, table=table)
+
+
+def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
+    """Raises where a scene cannot be used; only headers are read unless it is to be thorough."""
+    (size,) = scenes.sizes([place])
+    if scenes.label_paths is not None:
+        label = scenes.label_paths[place]
+        if not label.is_file():
+            raise DataError(f"{scenes.paths[place]} has no label file {label}; add it, or remove the image")
+        check_sizes(size, size_of(label), scenes.paths[place], label, scenes.slack)
+    if thorough:
+        decode(scenes.paths[place])
+        if scenes.label_paths is not None:
+            ids = read_ids(scenes.label_paths[place])
+            if scenes.table is not None:
+                scenes.table.classes_of(ids, str(scenes.label_paths[place]))
+
+
+def named(scenes: FileScenes) -> FileScenes:
+    """The same scenes with a table; where nothing tells the classes, all labels are read to number them."""
+    if scenes.table is not None or scenes.label_paths is None:
+        return scenes
+    table = plain_table(numbered(1 + max(largest(read_ids(path)) for path in scenes.label_paths)))
+    note = f"Nothing names the classes, so they are numbered 0..{len(table.names) - 1}; write them into classes.txt."
+    return replace(scenes, table=table, notes=(*scenes.notes, note))
+
+
+def check_classes(source: SceneSamples, other: SceneSamples) -> None:
+    """Raises where both domains' classes are known and their numbers differ."""
+    if source.classes and other.classes and len(source.classes) != len(other.classes):
+        raise DataError(
+            f"the source has {len(source.classes)} classes ({listed(source.classes)}), the target has "
+            f"{len(other.classes)} ({listed(other.classes)}); choose label tables with the same classes"
+        )
+
+
+def _open_path(path: Path, labelled: bool, split: str, table: LabelTable | None) -> ArrayScenes | FileScenes:
+    if path.is_dir():
+        scenes = find_scenes(Request(path, labelled, split))
+        return _with_table(scenes, table, path)
+    if not path.is_file():
+        raise DataError(f"{path} does not exist; give a data set's folder, an .npz file or a list of images and labels")
+    if path.suffix.lower() == ".npz":
+        return open_npz_scenes(path, labelled=labelled, table=table)
+    if path.suffix.lower() in SUFFIXES:
+        if labelled:
+            raise DataError(f"{path} is a single image without a label; give a folder with images/ and labels/")
+        return FileScenes((path,), (path.name,), table=table)
+    return _with_table(_open_list(path, labelled), table, path.parent)
+
+
+def _with_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> FileScenes:
+    file = folder / "classes.txt"
+    if table is None and scenes.table is None and file.is_file():
+        names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
+        if not names:
+            raise DataError(f"{file} is empty; write the name of one class on each line")
+        table = plain_table(class_names(np.asarray(names), str(file)))
+    if table is None:
+        return scenes
+    return replace(scenes, table=table, slack=SLACK if table is CITYSCAPES else scenes.slack)
+
+
+def _open_list(file: Path, labelled: bool) -> FileScenes:
+    lines = [(number, line.strip()) for number, line in enumerate(read_text(file).splitlines(), 1) if line.strip()]
+    pairs = [(number, *_split_line(line, number, file)) for number, line in lines]
+    if not pairs:
+        raise DataError(f"{file} lists no images; write one `image label` per line")
+    above, first = file.absolute().parent.parent, pairs[0][1]
+    root = above if not (file.parent / first).exists() and (above / first).is_file() else file.parent
+    images = tuple(root / image for _, image, _ in pairs)
+    shown = tuple(image for _, image, _ in pairs)
+    if not labelled:
+        return FileScenes(images, shown)
+    for number, _, label in pairs:
+        if label is None:
+            raise DataError(f"line {number} of {file} has no label file; write `image label` on every line")
+    return FileScenes(images, shown, tuple(root / label for _, _, label in pairs if label is not None))
+
+
+def _split_line(line: str, number: int, file: Path) -> tuple[str, str | None]:
+    match = _LINE.fullmatch(line)
+    if match is None:
+        raise DataError(f"line {number} of {file} names no image file; write one `image label` per line")
+    return match["image"], match["label"]
+
+
+def _without(scenes: FileScenes, bad: dict[int, DataError]) -> FileScenes:
+    if not bad:
+        return scenes
+    keep: Sequence[int] = [place for place in range(len(scenes)) if place not in bad]
+    if not keep:
+        raise DataError(f"none of the {len(scenes)} scenes can be read; for example, {next(iter(bad.values()))}")
+    note = f"{len(bad)} scenes that cannot be read were left out: {listed(scenes.names(sorted(bad)))}."
+    return scenes.kept(keep, (*scenes.notes, note))

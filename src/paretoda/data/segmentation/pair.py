@@ -1,0 +1,165 @@
+"""A labelled and an unlabelled domain of scenes, split and batched: every batch is a pure function of seed and step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn.functional import interpolate
+
+from paretoda.core.chance import derived_seed
+from paretoda.data.errors import DataError
+from paretoda.data.order import Places, endless
+from paretoda.data.pair import Part
+from paretoda.data.samples import Image8, Index
+from paretoda.data.segmentation.frequencies import class_shares, spatial_priors
+from paretoda.data.segmentation.label_table import Colour
+from paretoda.data.segmentation.rows import SceneRows
+from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.transforms import SceneTransform
+from paretoda.domains import Batch
+
+Translation = Callable[[Tensor, Tensor, torch.Generator], Tensor]
+"""Source and target images, both (b, 3, h, w) in 0..255, and chance -> the source in the target's looks, same shape."""
+
+_AT_ONCE = 8
+
+
+@dataclass(frozen=True, eq=False)
+class ScenePair:
+    """Two domains of scenes, ready for training. The target's labels are not in here.
+
+    Args:
+        settings: how they were split and batched; `batch_size` is the size that fits the data.
+        classes: names of the labels.
+        colours: of the labels.
+        source: the source's scenes and transform.
+        target: the target's.
+        source_train: positions of the source's training part.
+        source_held_out: positions of its held-out part, which no batch contains.
+        target_train: positions of the target's training part.
+        target_held_out: positions of the guide part, which appears in `Batch.guide` only.
+        translation: changes the looks of the source's training batches; the labels stay as they are.
+        notes: what the user should be told, one sentence each.
+    """
+
+    settings: ScenePairSettings
+    classes: tuple[str, ...]
+    colours: tuple[Colour, ...]
+    source: SceneRows
+    target: SceneRows
+    source_train: Places
+    source_held_out: Places
+    target_train: Places
+    target_held_out: Places
+    translation: Translation | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def kind(self) -> Literal["segmentation"]:
+        """What tells it from pairs for classification."""
+        return "segmentation"
+
+    @property
+    def input_shape(self) -> tuple[int, int, int]:
+        """Of one target image: channels, height and width."""
+        width, height = self.target.transform.size
+        return 3, height, width
+
+    def batch(self, step: int, *, guide: bool = True) -> Batch:
+        """The batch of this step, the same whenever and in whatever order it is asked for.
+
+        Args:
+            step: from 0.
+            guide: False saves the reading of held-out images that nobody wants.
+        """
+        size = self.settings.batch_size
+        source = self._order("source", len(self.source_train), step, size)
+        target = self._order("target", len(self.target_train), step, size)
+        held = min(size, len(self.target_held_out)) if guide else 0
+        chosen = self._order("guide", len(self.target_held_out), step, held) if held else None
+        pixels, labels = self.source.augmented(self.source_train[source], self._generator("augment-source", step))
+        raw = self.target.pixels(self.target_train[target])
+        return Batch(
+            source=self.source.transform.normalise(self._translated(pixels, raw, step)),
+            labels=labels,
+            target=self.target.transform.normalise(raw),
+            guide=None if chosen is None else self.target.evaluate(self.target_held_out[chosen]),
+            source_index=torch.from_numpy(source),
+            target_index=torch.from_numpy(target),
+            guide_index=None if chosen is None else torch.from_numpy(chosen),
+        )
+
+    def whole(self, part: Part, batch_size: int) -> Iterator[Tensor]:
+        """All images of a part in order, neither augmented nor translated, (b, 3, h, w) at a time."""
+        places = self.places(part)
+        rows = self._rows(part)
+        for start in range(0, len(places), batch_size):
+            yield rows.evaluate(places[start : start + batch_size])
+
+    def labels_in_batches(self, part: Part, batch_size: int) -> Iterator[Tensor]:
+        """The source's label maps of a part, in the order and at the size of `whole`, int64 (b, h, w) at a time."""
+        if not part.endswith("source"):
+            raise DataError(f"the part {part!r} has no labels: only the source has")
+        places = self.places(part)
+        return (
+            torch.from_numpy(self.source.maps(places[start : start + batch_size])).long()
+            for start in range(0, len(places), batch_size)
+        )
+
+    def source_frequencies(self) -> Tensor:
+        """The share of each class among the valid pixels of the source's training part, shape (K,), float64."""
+        return class_shares(self.labels_in_batches("source", _AT_ONCE), len(self.classes))
+
+    def source_priors(self, height: int, width: int) -> Tensor:
+        """How likely each class is at each place of a source image, 1 on average, shape (K, height, width)."""
+        return spatial_priors(self.labels_in_batches("source", _AT_ONCE), len(self.classes), (height, width))
+
+    def names(self, part: Part, index: Index | None = None) -> list[str]:
+        """What a table calls these images of a part; all of them by default."""
+        return self._rows(part).samples.names(self._chosen(part, index))
+
+    def images(self, part: Part, index: Index) -> list[Image8]:
+        """The raw images at these positions of a part, at their own sizes, for a report."""
+        return self._rows(part).samples.read(self._chosen(part, index))
+
+    def prediction_transform(self) -> SceneTransform:
+        """The transform for new target data."""
+        return self.target.transform
+
+    def places(self, part: Part) -> Places:
+        """The positions of a part among all scenes of its domain."""
+        every = self._rows(part).samples
+        return {
+            "source": self.source_train,
+            "held-out-source": self.source_held_out,
+            "target": self.target_train,
+            "held-out-target": self.target_held_out,
+        }.get(part, np.arange(len(every)))
+
+    def _translated(self, source: Tensor, target: Tensor, step: int) -> Tensor:
+        if self.translation is None:
+            return source
+        if target.shape != source.shape:
+            target = interpolate(target, size=source.shape[2:], mode="bilinear", antialias=True)
+        changed = self.translation(source, target, self._generator("translate", step))
+        if changed.shape != source.shape:
+            raise ValueError(f"the translation made {tuple(changed.shape)} of images {tuple(source.shape)}")
+        return changed
+
+    def _rows(self, part: Part) -> SceneRows:
+        return self.source if part.endswith("source") else self.target
+
+    def _chosen(self, part: Part, index: Index | None) -> Places:
+        places = self.places(part)
+        return places if index is None else places[np.asarray(index, dtype=np.int64)]
+
+    def _order(self, stream: str, size: int, step: int, count: int) -> Places:
+        return endless(self.settings.seed, stream, size, step * count, count)
+
+    def _generator(self, stream: str, step: int) -> torch.Generator:
+        return torch.Generator().manual_seed(derived_seed(self.settings.seed, stream, step))

@@ -1,0 +1,128 @@
+"""The label tables of Cityscapes, GTA5, SYNTHIA and CamVid, and of files that hold classes themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from paretoda.data.errors import DataError
+from paretoda.data.segmentation.label_table import Colour, LabelTable, palette
+
+_ALIASES = {"sign_symbol": "sign"}
+
+_NINETEEN: tuple[tuple[str, int, Colour], ...] = (
+    ("road", 7, (128, 64, 128)),
+    ("sidewalk", 8, (244, 35, 232)),
+    ("building", 11, (70, 70, 70)),
+    ("wall", 12, (102, 102, 156)),
+    ("fence", 13, (190, 153, 153)),
+    ("pole", 17, (153, 153, 153)),
+    ("traffic light", 19, (250, 170, 30)),
+    ("traffic sign", 20, (220, 220, 0)),
+    ("vegetation", 21, (107, 142, 35)),
+    ("terrain", 22, (152, 251, 152)),
+    ("sky", 23, (70, 130, 180)),
+    ("person", 24, (220, 20, 60)),
+    ("rider", 25, (255, 0, 0)),
+    ("car", 26, (0, 0, 142)),
+    ("truck", 27, (0, 0, 70)),
+    ("bus", 28, (0, 60, 100)),
+    ("train", 31, (0, 80, 100)),
+    ("motorcycle", 32, (0, 0, 230)),
+    ("bicycle", 33, (119, 11, 32)),
+)
+_NAMES = tuple(name for name, _, _ in _NINETEEN)
+_COLOURS = tuple(colour for _, _, colour in _NINETEEN)
+
+CITYSCAPES = LabelTable(
+    _NAMES,
+    _COLOURS,
+    tuple((value, cls) for cls, (_, value, _) in enumerate(_NINETEEN)),
+    (0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30, 34),
+)
+"""The labelIds of Cityscapes and GTA5; 34 is GTA5's licence plate, which Cityscapes writes as -1, that is 255."""
+
+CITYSCAPES_TRAIN_IDS = LabelTable(_NAMES, _COLOURS, tuple((cls, cls) for cls in range(19)))
+"""Files *_labelTrainIds.png."""
+
+_SYNTHIA = (3, 4, 2, 21, 5, 7, 15, 9, 6, None, 1, 10, 17, 8, None, 19, None, 12, 11)
+
+SYNTHIA = LabelTable(
+    _NAMES,
+    _COLOURS,
+    tuple((value, cls) for cls, value in enumerate(_SYNTHIA) if value is not None),
+    (0, 13, 14, 16, 18, 20, 22),
+)
+"""SYNTHIA-RAND-CITYSCAPES as Cityscapes' classes, without terrain, truck and train, as all who compare do."""
+
+_ELEVEN: tuple[tuple[str, Colour], ...] = (
+    ("sky", (128, 128, 128)),
+    ("building", (128, 0, 0)),
+    ("pole", (192, 192, 128)),
+    ("road", (128, 64, 128)),
+    ("pavement", (60, 40, 222)),
+    ("tree", (128, 128, 0)),
+    ("sign", (192, 128, 128)),
+    ("fence", (64, 64, 128)),
+    ("car", (64, 0, 128)),
+    ("pedestrian", (64, 64, 0)),
+    ("bicyclist", (0, 128, 192)),
+)
+
+CAMVID = LabelTable(
+    tuple(name for name, _ in _ELEVEN),
+    tuple(colour for _, colour in _ELEVEN),
+    tuple((cls, cls) for cls in range(11)),
+    (11,),
+)
+"""SegNet's copy of CamVid."""
+
+CAMVID_AS_CITYSCAPES = LabelTable(
+    _NAMES,
+    _COLOURS,
+    ((0, 10), (1, 2), (2, 5), (3, 0), (4, 1), (5, 8), (6, 7), (7, 4), (8, 13), (9, 11), (10, 12)),
+    (11,),
+)
+"""CamVid's files as Cityscapes' classes; a bicyclist is a rider, though the bicycle is part of it."""
+
+CITYSCAPES_AS_CAMVID = LabelTable(
+    CAMVID.names,
+    CAMVID.colours,
+    (*((_NINETEEN[theirs][1], ours) for ours, theirs in CAMVID_AS_CITYSCAPES.ids), (33, 10)),
+    tuple(sorted({*CITYSCAPES.void, 12, 19, 22, 27, 28, 31, 32})),
+)
+"""Labels of Cityscapes and GTA5 as CamVid's classes: rider and bicycle are one, what CamVid lacks is ignored."""
+
+TABLES = {
+    "cityscapes": CITYSCAPES,
+    "cityscapes-train-ids": CITYSCAPES_TRAIN_IDS,
+    "gta5": CITYSCAPES,
+    "synthia": SYNTHIA,
+    "camvid": CAMVID,
+    "camvid-as-cityscapes": CAMVID_AS_CITYSCAPES,
+    "cityscapes-as-camvid": CITYSCAPES_AS_CAMVID,
+}
+"""Tables by name."""
+
+
+def find_table(table: LabelTable | str) -> LabelTable:
+    """The table of this name."""
+    if isinstance(table, LabelTable):
+        return table
+    if table not in TABLES:
+        raise DataError(f"there is no label table {table!r}; choose from {', '.join(TABLES)}")
+    return TABLES[table]
+
+
+def plain_table(names: Sequence[str]) -> LabelTable:
+    """The table of files that hold classes 0..K-1 themselves, with well-known colours where all names are known."""
+    return LabelTable(tuple(names), colours_of(names), tuple((cls, cls) for cls in range(len(names))))
+
+
+def colours_of(names: Sequence[str]) -> tuple[Colour, ...]:
+    """Cityscapes' or CamVid's colours where one of them has all these names, otherwise generated ones."""
+    for table in (CITYSCAPES, CAMVID):
+        known = dict(zip(table.names, table.colours, strict=True))
+        clean = [_ALIASES.get(name, name) for name in names]
+        if all(name in known for name in clean):
+            return tuple(known[name] for name in clean)
+    return palette(len(names))

@@ -1,0 +1,192 @@
+"""Images and their label maps become tensors of one size, changed together; how exactly is stored with the model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from torch import Tensor
+
+from paretoda.data.errors import DataError
+from paretoda.data.samples import Image8
+from paretoda.data.segmentation.samples import Map8, Size
+from paretoda.data.segmentation.scene_files import coloured, resized_map
+from paretoda.data.transforms import IMAGENET
+from paretoda.domains import IGNORE
+
+
+@dataclass(frozen=True)
+class Convention:
+    """What numbers a network's pixels are: (scale * pixel - mean) / std.
+
+    Args:
+        mean: per channel, in the network's order of channels.
+        std: per channel.
+        scale: of pixels in 0..255.
+        bgr: blue comes first.
+    """
+
+    mean: tuple[float, float, float]
+    std: tuple[float, float, float]
+    scale: float
+    bgr: bool
+
+
+CONVENTIONS = {
+    "torchvision": Convention(*IMAGENET, 1 / 255, bgr=False),
+    "caffe": Convention((104.00698793, 116.66876762, 122.67891434), (1.0, 1.0, 1.0), 1.0, bgr=True),
+}
+"""Of the networks that pretrained weights are for; caffe's is that of DeepLab-v2 in the literature."""
+
+
+@dataclass(frozen=True)
+class SceneTransform:
+    """Resized, in training perhaps mirrored, scaled and cropped, and normalised.
+
+    Args:
+        size: width and height.
+        convention: of the network.
+        flip: mirror half of the training images.
+        scales: least and largest random factor of the size in training; None keeps it.
+        crop: width and height of a random rectangle in training; None with `scales` cuts to `size`. What lies outside
+            the image has the mean colour and the label 255.
+    """
+
+    size: Size
+    convention: Convention = CONVENTIONS["torchvision"]
+    flip: bool = False
+    scales: tuple[float, float] | None = None
+    crop: Size | None = None
+
+    def __post_init__(self) -> None:
+        for side in (*self.size, *(self.crop or ())):
+            if side < 1:
+                raise DataError(f"images cannot be {side} pixels wide or high; give (width, height) of at least 1")
+        if self.scales is not None and not 0 < self.scales[0] <= self.scales[1]:
+            raise DataError(f"the random scales are {self.scales}; give (least, largest), both above 0")
+
+    @property
+    def trained_size(self) -> Size:
+        """Width and height in training."""
+        return self.crop or self.size
+
+    def prepare(self, images: Sequence[Image8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The part without chance, shape (n, h, w, 3)."""
+        return np.stack([_resized(coloured(image), self.size) for image in images])
+
+    def prepare_labels(self, labels: Sequence[Map8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
+        """The maps at the same size, shape (n, h, w)."""
+        return np.stack([resized_map(label, self.size) for label in labels])
+
+    def augment(
+        self,
+        images: Sequence[Image8] | NDArray[np.uint8],
+        labels: Sequence[Map8] | NDArray[np.uint8] | None,
+        generator: torch.Generator,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Changed by chance but not normalised: float images in 0..255, RGB, (n, 3, h, w), int64 labels (n, h, w)."""
+        pixels = self.prepare(images)
+        maps = np.zeros(pixels.shape[:3], np.uint8) if labels is None else self.prepare_labels(labels)
+        chance = torch.rand((len(pixels), 4), generator=generator, dtype=torch.float64).tolist()
+        changed = [self._changed(*scene) for scene in zip(pixels, maps, chance, strict=True)]
+        return _tensor([image for image, _ in changed]), (
+            None if labels is None else torch.from_numpy(np.stack([label for _, label in changed])).long()
+        )
+
+    def train(
+        self,
+        images: Sequence[Image8] | NDArray[np.uint8],
+        labels: Sequence[Map8] | NDArray[np.uint8] | None,
+        generator: torch.Generator,
+    ) -> tuple[Tensor, Tensor | None]:
+        """Changed by chance, and normalised: images (n, 3, h, w), labels int64 (n, h, w).
+
+        Args:
+            images: n of any size.
+            labels: their maps, or None.
+            generator: the only source of chance.
+        """
+        pixels, maps = self.augment(images, labels, generator)
+        return self.normalise(pixels), maps
+
+    def evaluate(self, raw: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
+        """Without chance, shape (n, 3, h, w)."""
+        return self.normalise(_tensor(self.prepare(raw)))
+
+    def pixels(self, raw: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
+        """Without chance and not normalised: 0..255, RGB, shape (n, 3, h, w)."""
+        return _tensor(self.prepare(raw))
+
+    def normalise(self, pixels: Tensor) -> Tensor:
+        """From 0..255, RGB, to the network's convention; shape (n, 3, h, w)."""
+        ordered = pixels.flip(1) if self.convention.bgr else pixels
+        mean, std = (torch.tensor(row).view(3, 1, 1) for row in (self.convention.mean, self.convention.std))
+        return (ordered * self.convention.scale - mean) / std
+
+    def to_json(self) -> dict[str, Any]:
+        """The fields."""
+        return {"kind": "scenes", **asdict(self)}
+
+    def tensors(self) -> dict[str, Tensor]:
+        """None."""
+        return {}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> SceneTransform:
+        """What `to_json` gave, as a transform again, also after it was a JSON file."""
+        try:
+            given = dict(data["convention"])
+            colours = {name: tuple(float(number) for number in given.pop(name)) for name in ("mean", "std")}
+            convention = Convention(**{**given, **colours})
+            scales, crop = (tuple(data[name]) if data[name] else None for name in ("scales", "crop"))
+            width, height = data["size"]
+            if data["kind"] != "scenes" or not len(convention.mean) == len(convention.std) == 3:
+                raise KeyError("kind")
+            return SceneTransform((width, height), convention, bool(data["flip"]), scales, crop)
+        except (KeyError, TypeError, ValueError) as error:
+            raise DataError(f"the model's transform cannot be read ({error!r}); its files are damaged") from error
+
+    def _changed(self, image: Image8, label: Map8, chance: Sequence[float]) -> tuple[Image8, Map8]:
+        if self.scales is not None:
+            factor = self.scales[0] + (self.scales[1] - self.scales[0]) * chance[0]
+            size = (max(1, round(self.size[0] * factor)), max(1, round(self.size[1] * factor)))
+            image, label = _resized(image, size), resized_map(label, size)
+        if self.flip and chance[1] < 0.5:
+            image, label = image[:, ::-1], label[:, ::-1]
+        return self._cut(image, label, chance[2:])
+
+    def _cut(self, image: Image8, label: Map8, chance: Sequence[float]) -> tuple[Image8, Map8]:
+        width, height = self.trained_size
+        if label.shape == (height, width):
+            return image, label
+        columns, into_columns = _overlap(label.shape[1], width, chance[0])
+        rows, into_rows = _overlap(label.shape[0], height, chance[1])
+        mean = self.convention.mean[::-1] if self.convention.bgr else self.convention.mean
+        pixels = np.empty((height, width, 3), np.uint8)
+        pixels[:] = np.rint(np.array(mean) / self.convention.scale)
+        maps = np.full((height, width), IGNORE, np.uint8)
+        pixels[into_rows, into_columns] = image[rows, columns]
+        maps[into_rows, into_columns] = label[rows, columns]
+        return pixels, maps
+
+
+def _overlap(have: int, want: int, draw: float) -> tuple[slice, slice]:
+    # Of the longer one a random part, which is all of the shorter one.
+    start = min(int(draw * (abs(have - want) + 1)), abs(have - want))
+    part, whole = slice(start, start + min(have, want)), slice(0, min(have, want))
+    return (part, whole) if have > want else (whole, part)
+
+
+def _resized(image: Image8, size: Size) -> Image8:
+    if (image.shape[1], image.shape[0]) == size:
+        return image
+    return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BICUBIC))
+
+
+def _tensor(images: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
+    return torch.from_numpy(np.ascontiguousarray(np.stack(list(images)))).permute(0, 3, 1, 2).contiguous().float()
