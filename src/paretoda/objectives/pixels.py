@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TypeVar
 
 import torch
@@ -55,11 +56,10 @@ def pixel_rows(domain: Kind, most: int) -> Kind:
         places = places[torch.randperm(len(places))[:most].to(places.device)]
     places = places.to(domain.features.device)
     at = (places // size.numel(), places % size.numel() // size[1], places % size[1])
-    rows = (domain.features.permute(0, 2, 3, 1)[at], domain.logits.permute(0, 2, 3, 1)[at])
+    features, logits = (maps.permute(0, 2, 3, 1)[at] for maps in (domain.features, domain.logits))
     index = torch.arange(len(places), device=places.device)
-    if labels is None:
-        return type(domain)(*rows, index)
-    return type(domain)(*rows, index, labels=labels[places])
+    rows = replace(domain, features=features, logits=logits, index=index, inputs=None, head=None, further=())
+    return rows if labels is None else replace(rows, labels=labels[places])  # type: ignore[call-arg]  # a source has them
 
 
 class AtPixels(Objective):
@@ -98,9 +98,10 @@ class AtPixels(Objective):
         if type(self.inner).private_loss is Objective.private_loss:
             return None
         rows = self._rows(source, target)
-        if rows is None:
-            return sum((nothing(own) for own in self.inner.parameters()), target.logits.new_zeros(()))
-        return self.inner.private_loss(*rows)
+        if rows is not None:
+            return self.inner.private_loss(*rows)
+        own = [nothing(parameter) for parameter in self.inner.parameters()]
+        return torch.stack(own).sum() if own else None
 
     def advance(self, progress: float) -> None:
         """Pass it on."""

@@ -80,7 +80,7 @@ class Cbst(Objective):
         if not len(self.labels):
             return nothing(target.logits)
         log_p = functional.log_softmax(target.logits, 1)
-        labels = self.labels(target.index, log_p)
+        labels: Tensor = self.labels(target.index, log_p)
         if self.lrent:
             taught, losses = labels.sum(1) > 0, -(labels.to(log_p) * log_p).sum(1)
         else:

@@ -54,9 +54,10 @@ def fda_thresholds(log_p: Tensor, quantile: float = 0.66, most: float = 0.9) -> 
     """
     confidence, predicted = log_p.max(1)
     thresholds = log_p.new_full((log_p.shape[1],), -math.inf)
-    for k in predicted.unique().tolist():
+    for k in range(len(thresholds)):
         own = confidence[predicted == k].sort().values
-        thresholds[k] = own[min(round(quantile * len(own)), len(own) - 1)].clamp(max=math.log(most))
+        if len(own):
+            thresholds[k] = own[min(round(quantile * len(own)), len(own) - 1)].clamp(max=math.log(most))
     return thresholds
 
 

@@ -111,7 +111,8 @@ class Tcm(Objective):
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
         if self.marginal is None:
             return -information(refined) if self.paper_literal else missing_information(refined)
-        return (0.0 if self.paper_literal else math.log(refined.shape[1])) - self.marginal(refined)
+        found: Tensor = self.marginal(refined)
+        return -found if self.paper_literal else math.log(refined.shape[1]) - found
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """The discriminators' loss, on detached features."""
@@ -143,9 +144,10 @@ class Tcm(Objective):
         """ρ for prediction: `log_refined` as probabilities."""
         return self.log_refined(features, logits).exp()
 
-    def settings(self) -> dict[str, int | str | bool]:
-        """What the refined prediction depends on, as plain values, so that it can be stored with a model."""
-        return {"width": self.width, "light": self.light, "refine": self.refine}
+    def settings(self) -> dict[str, int | float | str | bool]:
+        """What the state's shape and the refined prediction depend on, as plain values, to be stored with a model."""
+        momentum = 0.0 if self.marginal is None else self.marginal.momentum
+        return {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum}
 
     def extra_repr(self) -> str:
         """Settings that differ from Eq. 3 to 5 with the shift."""
