@@ -32,7 +32,8 @@ def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]
     """How likely each class is at each place, over how likely it is anywhere, shape (K, h, w).
 
     The share of the class among the valid pixels around a place, divided so that a class's map averages 1: the factors
-    of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere.
+    of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without any
+    label has 1 for all classes.
 
     Args:
         labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is none.
@@ -47,6 +48,8 @@ def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]
         counts += interpolate(found[None].double(), size=size, mode="area")[0]
     sigma = _SIGMA * size[1]
     smooth = torch.from_numpy(gaussian_filter(counts.numpy(), sigma=(0, sigma, sigma), mode="nearest"))
-    shares = smooth / smooth.sum(dim=0).clamp(min=torch.finfo(torch.float64).tiny)
-    average = shares.mean(dim=(1, 2), keepdim=True)
-    return torch.where(average > 0, shares / average.clamp(min=torch.finfo(torch.float64).tiny), 1.0).float()
+    valid = smooth.sum(dim=0)
+    tiny = torch.finfo(torch.float64).tiny
+    shares = smooth / valid.clamp(min=tiny)
+    average = shares.sum(dim=(1, 2), keepdim=True) / (valid > 0).sum().clamp(min=1)
+    return torch.where((average > 0) & (valid > 0), shares / average.clamp(min=tiny), 1.0).float()

@@ -12,13 +12,14 @@ from paretoda.data.errors import DataError
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.opening import check_classes, open_scenes
-from paretoda.data.segmentation.pair import ScenePair, Translation
+from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.rows import scene_rows
 from paretoda.data.segmentation.samples import SceneSamples, Size
 from paretoda.data.segmentation.sequences import split_scenes
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
 from paretoda.data.splits import split
+from paretoda.data.translation import Translation
 
 _LONGEST = 1024
 _DEFAULTS = ScenePairSettings()

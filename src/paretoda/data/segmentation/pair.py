@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -21,10 +21,8 @@ from paretoda.data.segmentation.label_table import Colour
 from paretoda.data.segmentation.rows import SceneRows
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
+from paretoda.data.translation import Translation
 from paretoda.domains import Batch
-
-Translation = Callable[[Tensor, Tensor, torch.Generator], Tensor]
-"""Source and target images, both (b, 3, h, w) in 0..255, and chance -> the source in the target's looks, same shape."""
 
 _AT_ONCE = 8
 
