@@ -30,8 +30,6 @@ def test_every_layer_halves_the_map(layers, size):
 
 def test_the_published_discriminator_has_its_parameters():
     assert sum(p.numel() for p in MapDiscriminator(19, 5, 64).parameters()) == 2_781_121
-    with torch.device("meta"):
-        assert MapDiscriminator(19, 5, 64)(torch.empty(1, 19, 512, 1024)).shape == (1, 1, 16, 32)
 
 
 def test_a_map_that_is_too_small_is_refused():
