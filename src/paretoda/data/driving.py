@@ -95,7 +95,7 @@ def _behind_the_pavement(brush: Brush, side: Side, rng: np.random.Generator) -> 
         tree(brush, side.at(side.walk + rng.uniform(0.3, 0.5 + room)), float(z), rng)
     if rng.random() < 0.45 * (1.1 - side.built):
         hedge(brush, side, rng)
-    if rng.random() < 0.15 + 0.2 * (side.verge > 0):
+    if rng.random() < 0.2 + 0.25 * (side.verge > 0):
         fence(brush, side, rng)
 
 
@@ -111,14 +111,14 @@ def _things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) ->
     left, right = sides
     for side in sides:
         edge = _beyond(side, 0.2, 0.7, rng)
-        put(2.4, lamp, edge, (7, 60))
-        put(1.9, sign, edge, (6, 35))
-        put(1.2, clutter, _beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
+        put(1.5, lamp, edge, (9, 60))
+        put(1.3, sign, edge, (8, 40))
+        put(1.0, clutter, _beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
         put(3.2, pedestrian, _beyond(side, 0.3, max(side.walk, 0.8), rng), (7, 40))
-        put(rng.choice([0.4, 3.2]), vehicle, _beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
+        put(rng.choice([0.4, 2.5]), vehicle, _beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
         put(0.6 if side.built > 0.6 else 0, _board(side), lambda: 0.0, (8, 40))
     inner = (left.at(-1.5), right.at(-1.5))
-    put(1.3, vehicle, lambda: rng.uniform(*inner), (9, 60))
+    put(1.1, vehicle, lambda: rng.uniform(*inner), (9, 60))
     put(0.35, bicyclist, _beyond(left, -1.3, 0.3, rng), (6, 35))
     put(0.25, bicyclist, lambda: rng.uniform(*inner), (8, 40))
     put(0.15, pedestrian, lambda: rng.uniform(*inner), (10, 40))

@@ -68,7 +68,7 @@ class Brush:
     def flat(self, outline: Sequence[tuple[float, float]], label: int | None, colour: Colour) -> None:
         """A shape on the canvas."""
         limit = 4 * max(self.size)
-        xy = [(float(np.clip(x, -limit, limit)), float(np.clip(y, -limit, limit))) for x, y in outline]
+        xy = [(min(max(x, -limit), limit), min(max(y, -limit), limit)) for x, y in outline]
         self._colours.polygon(xy, fill=colour)
         if label is not None:
             self._names.polygon(xy, fill=label)

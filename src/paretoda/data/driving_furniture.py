@@ -54,7 +54,7 @@ def lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A street lamp: a pole and an arm over the road."""
     height, arm = rng.uniform(5, 9), rng.uniform(0.3, 1.6)
     colour = brush.paint.colour("pole", z)
-    brush.upright((x - 0.09, x + 0.09), (0, height), z, POLE, colour)
+    brush.upright((x - 0.06, x + 0.06), (0, height), z, POLE, colour)
     ends = sorted((x, x - np.sign(x) * arm))
     brush.upright((ends[0], ends[1]), (height - 0.12, height + 0.06), z, POLE, colour)
 

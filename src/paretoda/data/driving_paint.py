@@ -37,6 +37,8 @@ MATERIALS: dict[str, tuple[Colour, float, Colour]] = {
 _CLOTHES = ((60, 40, 90), (200, 30, 120), (40, 60, 60), (230, 200, 40), (120, 60, 20), (20, 130, 150))
 _CARS = ((40, 60, 220), (220, 30, 40), (245, 245, 245), (30, 30, 50), (180, 190, 200), (30, 150, 90), (240, 190, 20))
 _TEXTURE = np.array([0.005, 0.13, 0.15, 0.045, 0.08, 0.4, 0.15, 0.25, 0.12, 0.2, 0.2])
+_FREEDOM = {"mark": 0.2, "tyre": 0.2, "shadow": 0.2, "road": 0.4, "grass": 0.5, "leaf": 0.5, "twig": 0.7}
+_GREY = {"sky", "road", "mark", "pavement"}
 _SKY = 0
 
 
@@ -53,14 +55,17 @@ class Paint:
     gap: float
 
     def __post_init__(self) -> None:
-        light = self.rng.random()
-        dusk = light < 0.18
+        least, most = max(0.0, 2 * self.gap - 1), min(1.0, 2 * self.gap)
+        # Scenes of one gap differ; its mean they keep. Colours and photography differ independently of each other.
+        self.vivid, self.smooth = (least + (most - least) * self.rng.random() for _ in range(2))
+        dusk = self.rng.random() < 0.18
         self.exposure = self.rng.uniform(0.3, 0.6) if dusk else self.rng.uniform(0.6, 1.35)
         self.sky_light = self.rng.uniform(0.5, 0.85) if dusk else self.rng.uniform(0.97, 1.12)
         self.sides = self.rng.uniform(0.55, 1.15, 2)  # how much light falls on the left and on the right row of houses
-        self.tint = np.exp(self.rng.normal(0, 0.025, 3))
-        self.vivid_shift = self.rng.normal(0, 22, (len(MATERIALS), 3))
-        self.flat_light = self.rng.uniform(0.75, 1.1)
+        self.tint = np.exp(self.rng.normal(0, 0.05) * np.array([1, 0, -1]))  # warm or cold light
+        self.flat_light = self.rng.uniform(0.45, 1.1)
+        self.stray = self.rng.uniform(0, 1, len(MATERIALS)) * self.rng.uniform(0.2, 1)
+        self.strange = self.rng.uniform(0, 255, (len(MATERIALS), 3))
 
     def colour(self, material: str, depth: float = 0.0, shade: float = 1.0) -> Colour:
         """A colour of this material, drawn anew at each call.
@@ -72,14 +77,14 @@ class Paint:
         """
         muted, spread, vivid = self._look(material)
         brightness = np.exp(self.rng.normal(0, spread))
-        hue = np.exp(self.rng.normal(0, 0.01 if material == "sky" else 0.05, 3))
+        hue = np.exp(self.rng.normal(0, 0.01 if material in _GREY else 0.05, 3))
         light = self.sky_light if material == "sky" else self.exposure
         camera = np.array(muted) * brightness * hue * self.tint * light * shade
         if material != "sky":
             haze = 0.6 * (1 - np.exp(-depth / 110))
             camera = camera * (1 - haze) + 150 * self.sky_light * min(1.0, self.exposure) * haze
-        flat = np.array(vivid) * self.flat_light
-        return _rgb(camera * (1 - self.gap) + flat * self.gap)
+        flat = np.array(vivid) * (1.0 if material == "sky" else self.flat_light)
+        return _rgb(camera * (1 - self.vivid) + flat * self.vivid)
 
     def _look(self, material: str) -> tuple[Colour | Floats, float, Colour | Floats]:
         if material == "car":
@@ -88,11 +93,14 @@ class Paint:
         if material == "clothes":
             return self.rng.uniform(22, 70) * np.exp(self.rng.normal(0, 0.2, 3)), 0.2, self.rng.choice(_CLOTHES)
         muted, spread, vivid = MATERIALS[material]
-        return muted, spread, np.array(vivid) + self.vivid_shift[list(MATERIALS).index(material)]
+        place = list(MATERIALS).index(material)
+        away = self.stray[place] * _FREEDOM.get(material, 0.8)  # how far from its usual colour it is in this scene
+        strange = np.array([255, 255, 255]) if material == "sky" else self.strange[place]
+        return muted, spread, (1 - away) * np.array(vivid) + away * strange
 
     def holes(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
         """Where the sky shows through a crown of bare twigs; nowhere where all is flat."""
-        share = self.rng.uniform(0.1, 0.75) * (1 - self.gap)
+        share = self.rng.uniform(0.1, 0.75) * (1 - self.smooth)
         return self.rng.random(shape) * 0.6 + 0.4 * (clouds(shape, 6, self.rng) * 0.25 + 0.5) < share * 0.85
 
     def developed(self, image: Image.Image, labels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
@@ -103,7 +111,7 @@ class Paint:
             labels: of the drawing, same size.
             size: height and width of the result.
         """
-        real = 1 - self.gap
+        real = 1 - self.smooth
         pixels = np.asarray(image, dtype=np.float64)
         amplitude = np.append(_TEXTURE, 0.1)[np.minimum(labels, len(_TEXTURE))]
         grain = 0.5 * clouds(labels.shape, 2, self.rng) + 0.7 * clouds(labels.shape, 5, self.rng)
@@ -120,7 +128,7 @@ class Paint:
         """The sky from its blue top down to its white horizon; only what a camera would see."""
         height = np.linspace(1, -0.5, shape[0]).clip(0)[:, None, None]
         blue = self.rng.uniform(0, 1) ** 2 * np.array([-75.0, -38.0, -6.0])
-        return (1 - self.gap) * height * blue
+        return (1 - self.vivid) * height * blue
 
 
 def clouds(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floats:
@@ -137,5 +145,5 @@ def clouds(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floa
 
 
 def _rgb(values: Floats) -> Colour:
-    red, green, blue = (int(value) for value in np.clip(values, 0, 255))
+    red, green, blue = (min(max(int(value), 0), 255) for value in values.tolist())
     return red, green, blue

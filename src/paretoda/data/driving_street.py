@@ -47,7 +47,7 @@ def a_side(way: int, rng: np.random.Generator) -> Side:
     place = rng.choice(3, p=[0.58, 0.22, 0.2])
     kerb = rng.uniform(2.2, 4.0) if way < 0 else rng.uniform(4.0, 7.5)
     if place == 0:
-        return Side(way, kerb, rng.uniform(1.5, 4.2), rng.choice([0.0, rng.uniform(0, 3)]), rng.uniform(0.85, 1))
+        return Side(way, kerb, rng.uniform(1.8, 4.8), rng.choice([0.0, rng.uniform(0, 3)]), rng.uniform(0.85, 1))
     if place == 1:
         return Side(way, kerb, rng.uniform(0.8, 2.5), rng.uniform(2, 7), rng.uniform(0.1, 0.5))
     return Side(way, kerb + rng.uniform(3, 9), rng.uniform(0.5, 2.5), rng.uniform(2, 10), rng.uniform(0.3, 0.8))

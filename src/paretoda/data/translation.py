@@ -15,7 +15,7 @@ from torch import Tensor
 
 from paretoda.data.errors import DataError
 
-_OPPONENT = ((1 / 3, 1 / 3, 1 / 3), (1 / 6, 1 / 6, -4 / 6), (1 / 2, -1 / 2, 0.0))
+_OPPONENT = ((1 / 3, 1 / 3, 1 / 3), (1 / 4, 1 / 4, -1 / 2), (1 / 2, -1 / 2, 0.0))
 _FLAT = 1e-3  # a channel that varies less than this has no contrast to scale
 
 

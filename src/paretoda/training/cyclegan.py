@@ -57,7 +57,7 @@ def train_cyclegan(
         loss = judge_loss(gan.judge_target, target, seen[0]) + judge_loss(gan.judge_source, source, seen[1])
         _descend(optimisers[1], loss, judges)
         if progress is not None:
-            progress(step + 1, {name: float(term) for name, term in (*terms.items(), ("judges", loss))})
+            progress(step + 1, {name: term.item() for name, term in (*terms.items(), ("judges", loss))})
     return gan.eval()
 
 
