@@ -153,3 +153,17 @@ def test_different_numbers_of_classes(write) -> None:
     with pytest.raises(DataError, match=r"source has 19 classes .* target has 11"):
         check_classes(gta5, camvid)
     check_classes(open_scenes(write.root / "camvid", labelled=True, table="camvid-as-cityscapes"), gta5)
+
+
+@pytest.mark.parametrize("kind", ["files", "arrays"])
+def test_opened_scenes_can_be_given_again_and_lose_their_labels_as_a_target(write, kind: str) -> None:
+    what = write.camvid() if kind == "files" else (np.zeros((2, 4, 5, 3), np.uint8), np.zeros((2, 4, 5), np.uint8))
+    labelled = open_scenes(what, labelled=True)
+    assert open_scenes(labelled, labelled=True).labelled
+    target = open_scenes(labelled, labelled=False)
+    assert not target.labelled
+    assert target.names([0, 1]) == labelled.names([0, 1])
+    with pytest.raises(DataError, match="opened without labels"):
+        target.read_labels([0])
+    with pytest.raises(DataError, match="opened without labels"):
+        open_scenes(target, labelled=True)

@@ -86,6 +86,14 @@ def test_the_target_is_the_same_in_every_step() -> None:
     assert changed == 12
 
 
+def test_chance_is_new_in_every_step() -> None:
+    pair = make_scene_pair(scenes(2), scenes(4)[0], ScenePairSettings(batch_size=1, least_target=2))
+    assert len(pair.source_train) == 1
+    plain = next(pair.labels_in_batches("source", 1))
+    mirrored = [torch.equal(pair.batch(step).labels, plain.flip(-1)) for step in range(20)]
+    assert 3 < sum(mirrored) < 17
+
+
 def test_every_epoch_has_every_sample_once_and_held_out_ones_never() -> None:
     pair = pair_of(ScenePairSettings(batch_size=3, seed=1, least_target=2))
     assert (len(pair.source_train), len(pair.source_held_out)) == (27, 3)
