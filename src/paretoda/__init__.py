@@ -13,18 +13,21 @@ __all__ = [
     "ParetoDATransformer",
     "Report",
     "Run",
+    "SceneRun",
     "__version__",
     "adapt",
     "backward",
     "schemes",
+    "segment",
 ]
 
 if TYPE_CHECKING:
     from paretoda import schemes
     from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
     from paretoda.gradients import NonFiniteError, Report, backward
-    from paretoda.job.adapt import adapt
+    from paretoda.job.adapt import adapt, segment
     from paretoda.job.run import Run
+    from paretoda.job.segmentation.results import SceneRun
 
 _HOMES = {
     "NonFiniteError": "paretoda.gradients",
@@ -32,8 +35,10 @@ _HOMES = {
     "ParetoDATransformer": "paretoda.estimator",
     "Report": "paretoda.gradients",
     "Run": "paretoda.job.run",
+    "SceneRun": "paretoda.job.segmentation.results",
     "adapt": "paretoda.job.adapt",
     "backward": "paretoda.gradients",
+    "segment": "paretoda.job.adapt",
 }
 
 

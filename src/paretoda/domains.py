@@ -133,6 +133,11 @@ class Objective(nn.Module, ABC):
     encoder_updates: int = 1
     """How often in a step the encoder lowers it: once together with the others, then alone."""
 
+    @property
+    def refreshes(self) -> bool:
+        """Whether it ever looks at whole sets."""
+        return type(self).refresh is not Objective.refresh
+
     @abstractmethod
     def forward(self, source: Source, target: Target) -> Tensor:
         """The scalar that the encoder lowers; non-negative where the theory allows."""

@@ -12,8 +12,9 @@ from job.conftest import SMALL, blobs
 import paretoda.training.strategies
 from paretoda.core.problem import reads_guide
 from paretoda.data import open_samples
-from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.adapt import adapt
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.listeners import Listeners
 from paretoda.job.predictor import load_predictor
 from paretoda.job.settings import SettingsError, make_settings
 from paretoda.schemes import SCHEMES

@@ -8,8 +8,8 @@ import torch
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
 from paretoda.estimator import NegativeTransferWarning
 from paretoda.estimator.parameters import NOT_FOR_ARRAYS
-from paretoda.job.adapt import Run
 from paretoda.job.interrupt import InterruptedRunError
+from paretoda.job.run import Run
 from paretoda.job.settings import Settings, SettingsError
 
 

@@ -9,9 +9,10 @@ from safetensors.torch import load_file
 
 from paretoda.data import open_samples
 from paretoda.evaluation.validators import VALIDATORS
-from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.adapt import adapt
 from paretoda.job.config_file import read_toml, to_toml
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.listeners import Listeners
 from paretoda.job.predictor import load_predictor
 from paretoda.job.settings import SettingsError, make_settings
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES

@@ -10,9 +10,10 @@ from cli.processes import Inside
 from paretoda.cli.adapting import merged
 from paretoda.data import make_pair
 from paretoda.job.adapt import adapt
-from paretoda.job.build import make_objectives, make_scheme, make_step
+from paretoda.job.build import make_objectives, make_step
 from paretoda.job.config_file import read_toml
 from paretoda.job.presets import USUAL_METHOD, for_suite, known_presets
+from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError, make_settings
 from paretoda.objectives import ALIGNMENTS
 

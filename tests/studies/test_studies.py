@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paretoda.job.build import make_scheme
+from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import make_settings
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.ask import Ask

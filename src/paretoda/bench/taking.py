@@ -22,10 +22,11 @@ from paretoda.data.errors import DataError
 from paretoda.data.pair import Part
 from paretoda.evaluation.metrics import per_class_recall
 from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
-from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.adapt import adapt
 from paretoda.job.build import pick_device
 from paretoda.job.directory import environment
 from paretoda.job.inputs import open_inputs
+from paretoda.job.listeners import Listeners
 from paretoda.job.run import Run
 from paretoda.job.settings import make_settings
 from paretoda.training.loop import After

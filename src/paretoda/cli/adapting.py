@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from paretoda.cli.screen import Screen
 from paretoda.core.names import unknown
-from paretoda.job.adapt import Listeners, adapt
+from paretoda.job.adapt import adapt, segment
 from paretoda.job.config_file import read_toml
 from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError
+from paretoda.job.listeners import Listeners
 from paretoda.job.presets import PRESET, expanded
 from paretoda.job.run import Run
+from paretoda.job.segmentation.results import SceneRun
 from paretoda.job.settings import Settings, SettingsError, make_settings
 
 _INPUTS = ("source", "target")
@@ -69,7 +71,8 @@ def run_adapt(
 ) -> None:
     """The whole command; `values` are settings and inputs."""
     settings = {key: value for key, value in values.items() if key not in _INPUTS}
-    steps = (RunDirectory(out).read_config()[0] if resume else make_settings(settings)).steps
+    checked = RunDirectory(out).read_config()[0] if resume else make_settings(settings)
+    steps = checked.steps
     listeners = Listeners(
         say=screen.say,
         told=screen.progress,
@@ -77,7 +80,8 @@ def run_adapt(
         reference=[screen.progress.after("source-only reference", steps)],
     )
     try:
-        run = adapt(
+        train: Callable[..., Run | SceneRun] = segment if checked.task == "segmentation" else adapt
+        run = train(
             values.get("source"),
             values.get("target"),
             out,
@@ -103,7 +107,7 @@ def _how_to_go_on(stop: BaseException, out: Path) -> str:
     return f"{text}; `paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
 
 
-def _summary(screen: Screen, run: Run, out: Path) -> None:
+def _summary(screen: Screen, run: Run | SceneRun, out: Path) -> None:
     files = RunDirectory(out)
     screen.result()
     screen.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; no target label was used.")
@@ -111,12 +115,14 @@ def _summary(screen: Screen, run: Run, out: Path) -> None:
         rows = [[name, f"{value + 0.0:.4f}"] for name, value in run.scores.items()]
         screen.table({"label-free score": "left", "higher is better": "right"}, rows)
     screen.result()
-    for what, path in (("model", files.model), ("predictions", files.predictions), ("report", files.report)):
+    predictions = files.maps if isinstance(run, SceneRun) else files.predictions
+    for what, path in (("model", files.model), ("predictions", predictions), ("report", files.report)):
         screen.result(f"{what + ':':<13}{path}")
     place = shlex.quote(str(out))
-    screen.result(f"{'next:':<13}paretoda predict {place} INPUT")
+    more = " --out FOLDER" if isinstance(run, SceneRun) else ""
+    screen.result(f"{'next:':<13}paretoda predict {place} INPUT{more}")
     screen.result(f"{'':<13}paretoda evaluate {place} LABELLED")
-    losses = run.model.model.architecture.losses
+    losses = run.model.model.architecture.losses if isinstance(run, Run) else ()
     if losses:
         numbers = ",".join("1" for _ in losses)
         screen.result(f"{'':<13}paretoda predict {place} INPUT --preference {numbers}   ({', '.join(losses)})")

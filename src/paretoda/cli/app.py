@@ -31,6 +31,9 @@ SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
 
 
+Task = Annotated[Literal["classification", "segmentation"], typer.Option(help="what is predicted: images or pixels")]
+
+
 def _version(wanted: bool) -> None:
     if wanted:
         print(f"paretoda {__version__}")
@@ -73,7 +76,9 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="INPUT", help="target data without labels")],
     *,
-    out: Annotated[Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout")] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; of segmentation, a folder for pictures")
+    ] = None,
     refined: Refined = False,
     crops: Crops = None,
     preference: Preference = None,
@@ -81,7 +86,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Predict the classes of new target data, as CSV."""
+    """Predict the classes of new target data, as CSV; of a segmentation run, label maps and overlays as PNG."""
     from paretoda.cli.predicting import Ask, run_predict
     from paretoda.cli.screen import Screen
 
@@ -118,6 +123,7 @@ def doctor(
     suite: Annotated[
         str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
     ] = None,
+    task: Task = "classification",
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -129,7 +135,7 @@ def doctor(
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        code = run_doctor(screen, source, target, suite, path, skip_bad=skip_bad)
+        code = run_doctor(screen, source, target, suite, path, task=task, skip_bad=skip_bad)
     raise typer.Exit(code)
 
 
@@ -141,6 +147,7 @@ def list_names(
         ],
         typer.Argument(),
     ],
+    task: Task = "classification",
     json: Json = False,
 ) -> None:
     """Show the names that an option takes."""
@@ -148,7 +155,7 @@ def list_names(
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        run_list(screen, what)
+        run_list(screen, what, task)
 
 
 @app.command()

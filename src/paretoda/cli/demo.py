@@ -78,7 +78,8 @@ def _page(bench: Bench, comparison: Comparison) -> str:
     from paretoda.job.directory import RunDirectory  # noqa: PLC0415
     from paretoda.job.inputs import open_inputs  # noqa: PLC0415
     from paretoda.job.predictor import load_predictor  # noqa: PLC0415
-    from paretoda.job.run import pictures_of, read_facts  # noqa: PLC0415
+    from paretoda.job.result import read_facts  # noqa: PLC0415
+    from paretoda.job.run import pictures_of  # noqa: PLC0415
 
     example = next(spec for spec in bench.specs if spec.keep)
     directory = RunDirectory(run_folder(bench.directory, example))

@@ -11,6 +11,7 @@ from paretoda.cli.screen import Screen
 from paretoda.data import PairSettings, examine
 from paretoda.data.errors import DataError
 from paretoda.data.findings import Finding
+from paretoda.data.segmentation import ScenePairSettings, examine_scenes
 
 _SIGNS = {"error": "ERROR", "warning": "warning", "info": "note"}
 
@@ -22,6 +23,7 @@ def run_doctor(
     suite: str | None,
     path: Path | None,
     *,
+    task: str = "classification",
     skip_bad: bool = False,
 ) -> int:
     """Print every finding on two domains or on a benchmark; 2 where there is an error, otherwise 0."""
@@ -33,11 +35,15 @@ def run_doctor(
         raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
     if source is None or target is None:
         raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
-    return _pair(screen, source, target, skip_bad=skip_bad)
+    return _pair(screen, source, target, task, skip_bad=skip_bad)
 
 
-def _pair(screen: Screen, source: str, target: str, *, skip_bad: bool) -> int:
-    found = examine(source, target, PairSettings(skip_bad=skip_bad), partial(screen.progress, "checking images"))
+def _pair(screen: Screen, source: str, target: str, task: str, *, skip_bad: bool) -> int:
+    progress = partial(screen.progress, "checking images")
+    if task == "segmentation":
+        found = examine_scenes(source, target, ScenePairSettings(skip_bad=skip_bad), progress)
+    else:
+        found = examine(source, target, PairSettings(skip_bad=skip_bad), progress)
     screen.progress.stop()
     errors = _show(screen, found, "adapt accepts these data", "adapt would refuse these data")
     screen.finish(lambda: _facts(found))

@@ -14,9 +14,10 @@ _NOTHING = {
 }
 
 
-def run_list(screen: Screen, what: str) -> None:
+def run_list(screen: Screen, what: str, task: str = "classification") -> None:
     """Print one line for each name."""
-    lines, default = _TABLES[what]()
+    own = _OF_SEGMENTATION if task == "segmentation" else {}
+    lines, default = own.get(what, _TABLES[what])()
     rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
     screen.table({what: "left", "": "left"}, rows)
     note = _NOTES.get(what)
@@ -125,6 +126,50 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "baselines": _baselines,
     "presets": _presets,
 }
+
+
+def _pixel_methods() -> tuple[dict[str, str], str]:
+    from paretoda.objectives.segmentation import SEGMENTATION_METHODS  # noqa: PLC0415
+
+    return _described(SEGMENTATION_METHODS), "advent"
+
+
+def _pixel_target_losses() -> tuple[dict[str, str], str]:
+    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES  # noqa: PLC0415
+
+    return _described(SEGMENTATION_TARGET_LOSSES), "tcm"
+
+
+def _pixel_schemes() -> tuple[dict[str, str], str]:
+    from paretoda.schemes import SCHEMES  # noqa: PLC0415
+
+    return _described(SCHEMES), _default("scheme")
+
+
+def _pixel_validators() -> tuple[dict[str, str], str]:
+    lines, default = _validators()
+    lines.pop("transfer-score")
+    return lines, default
+
+
+def _pixel_backbones() -> tuple[dict[str, str], str]:
+    lines = {
+        "auto": "dilated.",
+        "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
+        "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
+        "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
+    }
+    return lines, _default("backbone")
+
+
+_OF_SEGMENTATION: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
+    "methods": _pixel_methods,
+    "schemes": _pixel_schemes,
+    "target-losses": _pixel_target_losses,
+    "validators": _pixel_validators,
+    "backbones": _pixel_backbones,
+}
+"""Where segmentation has other names."""
 
 _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",

@@ -55,6 +55,13 @@ class Setting:
 
 
 SETTINGS = (
+    Setting(
+        "task",
+        Literal["classification", "segmentation"],
+        "classification",
+        "of images or feature vectors, or segmentation: of pixels",
+        True,
+    ),
     Setting("method", str, "dann", "alignment of the domains (`paretoda list methods`)", True),
     Setting(
         "target_loss", str, "tcm+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", True
@@ -93,7 +100,7 @@ SETTINGS = (
     ),
     Setting("momentum", float, 0.9, "of SGD"),
     Setting("weight_decay", float, 1e-3, "of SGD"),
-    Setting("schedule", Literal["inverse", "constant"], "inverse", "how the learning rate falls"),
+    Setting("schedule", Literal["inverse", "constant", "poly"], "inverse", "how the learning rate falls"),
     Setting("decay", float, 10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75"),
     Setting("label_smoothing", float, 0.0, "of the source's labels"),
     Setting("clip", float, None, "largest norm of the gradient"),
@@ -101,6 +108,41 @@ SETTINGS = (
     Setting("scaling", Literal["per-domain", "joint", "source", "none"], "per-domain", "z-scores of features"),
     Setting("held_out", float, 0.1, "share of each domain that is held out"),
     Setting("image_size", int, None, "side of the images that the network sees"),
+    Setting(
+        "size", str, None, "segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given"
+    ),
+    Setting("source_size", str, None, "segmentation: of the source's images, where it differs"),
+    Setting(
+        "translation",
+        Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"],
+        "auto",
+        "segmentation: gives source images the target's looks; 'auto': what the method asks for",
+    ),
+    Setting(
+        "optimiser",
+        Literal["sgd", "adam"],
+        None,
+        "segmentation: of the network; adam for the small one, sgd for DeepLab if not given",
+    ),
+    Setting(
+        "class_weights",
+        Literal["none", "root"],
+        "root",
+        "segmentation: of the source's classes; 'root': one over the root of their frequency",
+    ),
+    Setting("levels", int, 1, "segmentation: outputs of the network, 2 with an auxiliary one"),
+    Setting(
+        "norm",
+        Literal["train", "affine-frozen", "frozen", "group"],
+        None,
+        "segmentation: normalisation; train for the small network, affine-frozen for DeepLab",
+    ),
+    Setting(
+        "convention",
+        Literal["torchvision", "caffe"],
+        "torchvision",
+        "segmentation: what numbers pixels are, as the backbone's weights want them",
+    ),
     Setting(
         "augment",
         Literal["none", "flip", "light", "standard", "strong"],

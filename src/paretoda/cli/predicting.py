@@ -14,6 +14,7 @@ import numpy as np
 import torch
 
 from paretoda.cli.screen import Screen
+from paretoda.cli.segmenting import evaluate_scenes, predict_scenes
 from paretoda.data import open_samples
 from paretoda.data.samples import Samples
 from paretoda.evaluation.metrics import (
@@ -27,6 +28,7 @@ from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.predictor import Predictor, load_predictor
 from paretoda.job.run import predictions_table
+from paretoda.job.segmentation.predictor import is_segmentation
 from paretoda.training.files import write_text
 
 _CONFUSIONS = 5
@@ -47,6 +49,14 @@ class Ask:
     crops: int | None = None
     preference: str | None = None
     skip_bad: bool = False
+
+
+def _scenes(run: Path, ask: Ask) -> bool:
+    """Whether the run is one of segmentation, which has its own functions."""
+    found = is_segmentation(RunDirectory(run).description)
+    if found and (ask.crops is not None or ask.preference is not None):
+        raise RunError("this is a run of segmentation; leave out --crops and --preference")
+    return found
 
 
 def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> tuple[Predictor, Samples]:
@@ -76,7 +86,10 @@ def _numbers(preference: str) -> list[float]:
 
 
 def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask) -> None:
-    """One row a sample: into the file, or to stdout where none is given."""
+    """One row a sample: into the file, or to stdout where none is given; of scenes, pictures into a folder."""
+    if _scenes(run, ask):
+        predict_scenes(screen, run, data, out, refined=ask.refined, skip_bad=ask.skip_bad)
+        return
     predictor, samples = _open(screen, run, data, ask, labelled=False)
     table = predictions_table(predictor, samples, predictor.probabilities(samples, refined=ask.refined))
     rows = list(csv.DictReader(io.StringIO(table)))
@@ -100,6 +113,9 @@ def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask
 
 def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     """Compare the predictions with labels, and say that labels were used."""
+    if _scenes(run, ask):
+        evaluate_scenes(screen, run, data, refined=ask.refined, skip_bad=ask.skip_bad)
+        return
     predictor, samples = _open(screen, run, data, ask, labelled=True)
     assert samples.labels is not None  # opened with labels
     found = measured(predictor, samples, torch.from_numpy(samples.labels.values), refined=ask.refined)

@@ -14,10 +14,14 @@ from paretoda.bench.selection import select_variants
 from paretoda.bench.store import Store
 from paretoda.cli.screen import Screen
 from paretoda.data import open_samples
+from paretoda.data.segmentation import open_scenes
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.predictor import Predictor, load_predictor
-from paretoda.job.run import pictures_of, reachable_inputs, read_facts
+from paretoda.job.result import read_facts
+from paretoda.job.run import pictures_of, reachable_inputs
+from paretoda.job.segmentation.predictor import is_segmentation, load_scene_predictor
+from paretoda.job.segmentation.results import cards_of, measured, overlap_of, pictures_of_run
 from paretoda.report.compare import runs_page
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.page import run_page
@@ -80,6 +84,8 @@ def _facts(screen: Screen, path: Path, labelled: str | None) -> RunFacts:
         screen.say(f"The run in {path} has not finished: the page shows its curves only.")
         return facts
     device = pick_device("auto")
+    if is_segmentation(directory.description):
+        return replace(facts, pictures=_of_scenes(screen, directory, facts, labelled, device))
     model = load_predictor(directory.model, directory.description, device)
     pictures = pictures_of(model, reachable_inputs(directory, device), facts)
     if pictures is NO_PICTURES:
@@ -89,6 +95,26 @@ def _facts(screen: Screen, path: Path, labelled: str | None) -> RunFacts:
     if labelled is not None:
         pictures = _with_oracle(pictures, model, labelled, screen)
     return replace(facts, pictures=pictures)
+
+
+def _of_scenes(
+    screen: Screen, directory: RunDirectory, facts: RunFacts, labelled: str | None, device: torch.device
+) -> Pictures:
+    """Scenes of the target and overlaps of classes; with labels, the labelled images beside their truth."""
+    model = load_scene_predictor(directory.model, directory.description, device)
+    pictures = pictures_of_run(directory, model, facts)
+    if pictures is NO_PICTURES:
+        screen.say(f"The data of {directory.path} are not where they were: no scenes on the page.")
+    if labelled is None:
+        return pictures
+    samples = open_scenes(labelled, labelled=True)
+    if samples.classes != model.classes:
+        raise RunError(f"{labelled} has other classes than the model: {', '.join(samples.classes)}")
+    scores, _ = measured(model, samples, told=screen.progress)
+    screen.progress.stop()
+    confidences = [float(model.scene(samples, place).confidence.mean()) for place in range(len(samples))]
+    oracle = overlap_of(model, scores, "target (oracle)", oracle=True)
+    return replace(pictures, scenes=cards_of(model, samples, confidences), overlaps=[oracle, *pictures.overlaps])
 
 
 def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Screen) -> Pictures:

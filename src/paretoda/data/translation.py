@@ -90,7 +90,8 @@ def fourier_transfer(source: Tensor, target: Tensor, beta: float) -> Tensor:
     reach = math.floor(beta * min(source.shape[-2:]))
     if reach == 0:
         return source
-    return torch.fft.ifft2(mixed_spectrum(source, target, reach)).real
+    image: Tensor = torch.fft.ifft2(mixed_spectrum(source, target, reach)).real
+    return image
 
 
 def mixed_spectrum(source: Tensor, target: Tensor, reach: int) -> Tensor:
@@ -146,11 +147,12 @@ def histogram_transfer(source: Tensor, target: Tensor) -> Tensor:
 
 
 def _matched(channel: Tensor, wanted: Tensor) -> Tensor:
-    _, place, counts = channel.flatten().unique(return_inverse=True, return_counts=True)
+    _, place, counts = torch.unique(channel, return_inverse=True, return_counts=True)
     sums = torch.cat([wanted.new_zeros(1, dtype=torch.float64), wanted.flatten().double().sort().values.cumsum(0)])
     last = counts.cumsum(0)
     means = (sums[last] - sums[last - counts]) / counts
-    return means[place].to(channel.dtype).view_as(channel)
+    matched: Tensor = means[place].to(channel.dtype)
+    return matched
 
 
 def _low(length: int, reach: int, device: torch.device) -> Tensor:

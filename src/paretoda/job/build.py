@@ -6,19 +6,19 @@ from typing import Any
 
 import torch
 
-from paretoda.core.options import with_options
-from paretoda.core.problem import Scheme, reads_guide
+from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair, PairSettings
+from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
+from paretoda.job.schemes import make_scheme
+from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.backbones import BACKBONES, default_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
-from paretoda.schemes import SCHEMES, Averaged, Every
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES, Hypernetwork
-from paretoda.training.strategy import Strategy
 
 
 def pick_device(name: str) -> torch.device:
@@ -49,20 +49,6 @@ def pair_settings(settings: Settings) -> PairSettings:
         class_balanced=settings.class_balanced,
         skip_bad=settings.skip_bad,
     )
-
-
-def make_scheme(settings: Settings) -> Scheme | Strategy:
-    """The scheme, averaged and held as the settings say, or the strategy in its place."""
-    options = settings.part_options["scheme"]
-    if settings.scheme in STRATEGIES:
-        return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
-    if settings.loss_weights:
-        options["weights"] = settings.loss_weights
-    scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
-    average = _or(settings.average, 0.95 if settings.scheme == "paretoda" else 0.0)
-    if average > 0:
-        scheme = Averaged(scheme, average)
-    return Every(scheme, settings.every) if settings.every > 1 else scheme
 
 
 def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
@@ -113,11 +99,12 @@ def _or(given: float | None, usual: float) -> float:
     return usual if given is None else given
 
 
-def make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
+def make_step(settings: Settings, pair: DomainPair | ScenePair, device: torch.device) -> Step:
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
     try:
         with own_chance(device):
-            return _make_step(settings, pair, device)
+            make = make_scene_step if isinstance(pair, ScenePair) else _make_step
+            return make(settings, pair, device)  # type: ignore[arg-type]  # chosen by the pair's type
     except (ValueError, TypeError) as error:
         if settings.options:  # a value that a part refuses
             raise SettingsError(f"{', '.join(settings.options)}: {error}") from error

@@ -74,6 +74,16 @@ class RunDirectory:
         return self.path / "predictions.csv"
 
     @property
+    def maps(self) -> Path:
+        """Folder of the target's label maps, in segmentation."""
+        return self.path / "predictions"
+
+    @property
+    def translation(self) -> Path:
+        """The CycleGAN that was trained before the run, where it has one."""
+        return self.path / "translation.safetensors"
+
+    @property
     def results(self) -> Path:
         """Scores without labels, the choice, warnings."""
         return self.path / "results.json"
@@ -107,7 +117,8 @@ class RunDirectory:
 
     def _clear(self) -> None:
         """Remove a run's files and nothing else; the directory as well where it is empty then."""
-        shutil.rmtree(self.checkpoint.parent, ignore_errors=True)
+        for folder in (self.checkpoint.parent, self.maps):
+            shutil.rmtree(folder, ignore_errors=True)
         for file in (*self._files(), self.config):
             file.unlink(missing_ok=True)
         with suppress(OSError):
@@ -115,7 +126,7 @@ class RunDirectory:
 
     def _files(self) -> tuple[Path, ...]:
         given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
-        return (*given, self.path / "environment.json")
+        return (*given, self.translation, self.path / "environment.json")
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
         """The settings and inputs of the run that is here."""

@@ -44,6 +44,11 @@ class Inputs:
     alone: bool = False
     crops: int = 1
 
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know of the data."""
+        return self.raw.notes
+
     def predictor(self, step: Step) -> Predictor:
         """A copy of the step's present model for new data of the target."""
         refiner = step.objectives.get("target")

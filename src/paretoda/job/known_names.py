@@ -2,37 +2,58 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Mapping
+
 from paretoda.core.names import unknown
-from paretoda.evaluation.validators import VALIDATORS
+from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS
 from paretoda.models.backbones import NAMES as BACKBONES
+from paretoda.models.segmenter import SEGMENTATION_BACKBONES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_METHODS, SEGMENTATION_TARGET_LOSSES
 from paretoda.schemes import SCHEMES
 from paretoda.training.strategies import STRATEGIES
 
-_NAMES: dict[str, tuple[str, list[str]]] = {
-    "method": ("method", list(ALIGNMENTS)),
-    "scheme": ("scheme", [*SCHEMES, *STRATEGIES]),
-    "guide": ("guide", list(GUIDES)),
-    "backbone": ("backbone", ["auto", *BACKBONES]),
-    "select": ("rule of selection", ["ensemble", "last", *VALIDATORS]),
+_OF_TASK: Mapping[str, Mapping[str, Collection[str]]] = {
+    "classification": {
+        "method": ALIGNMENTS,
+        "target loss": TARGET_LOSSES,
+        "guide": GUIDES,
+        "scheme": [*SCHEMES, *STRATEGIES],
+        "backbone": ["auto", *BACKBONES],
+        "rule of selection": ["ensemble", "last", *VALIDATORS],
+    },
+    "segmentation": {
+        "method": SEGMENTATION_METHODS,
+        "target loss": SEGMENTATION_TARGET_LOSSES,
+        "guide": SEGMENTATION_GUIDES,
+        "scheme": list(SCHEMES),
+        "backbone": ["auto", *SEGMENTATION_BACKBONES],
+        "rule of selection": ["ensemble", "last", *SEGMENTATION_VALIDATORS],
+    },
 }
-"""Setting -> what it is, and all its names."""
+"""Task -> what has a name -> all names."""
 
 
-def known_name(setting: str, value: str) -> str:
-    """The value, or a ValueError with the nearest name."""
-    kind, names = _NAMES[setting]
-    if value not in names:
-        raise ValueError(unknown(kind, value, names))
-    return value
+def check_names(task: str, names: Mapping[str, str]) -> None:
+    """A ValueError with the nearest name where the task has none of that name.
+
+    Args:
+        task: classification or segmentation.
+        names: what has a name -> its name; the target loss may be several with a plus between them, each once.
+    """
+    losses = names["target loss"].split("+")
+    for kind, given in names.items():
+        for name in losses if kind == "target loss" else [given]:
+            _check(task, kind, name)
+    if len(set(losses)) < len(losses) or ("none" in losses and len(losses) > 1):
+        whole = names["target loss"]
+        raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, 'none' stands alone")
 
 
-def known_losses(value: str) -> str:
-    """One or several target losses with a plus between them, each once; or a ValueError."""
-    names = value.split("+")
-    for name in names:
-        if name not in TARGET_LOSSES:
-            raise ValueError(unknown("target loss", name, TARGET_LOSSES))
-    if len(set(names)) < len(names) or ("none" in names and len(names) > 1):
-        raise ValueError(f"the target loss {value!r} makes no sense: name each loss once, 'none' stands alone")
-    return value
+def _check(task: str, kind: str, name: str) -> None:
+    here = _OF_TASK[task][kind]
+    other = next(each for each in _OF_TASK if each != task)
+    if name not in here and name in _OF_TASK[other][kind]:
+        raise ValueError(f"the {kind} {name!r} is for --task {other}, not for {task}")
+    if name not in here:
+        raise ValueError(unknown(kind, name, here))

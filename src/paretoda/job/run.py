@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections import Counter
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,49 +18,26 @@ from paretoda.data.samples import Samples
 from paretoda.job.directory import RunDirectory
 from paretoda.job.inputs import Inputs, open_inputs
 from paretoda.job.predictor import Predictor
-from paretoda.job.settings import Settings
+from paretoda.job.result import RunResult, read_facts
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.page import run_page
 from paretoda.report.pictures import take_pictures
 from paretoda.training.files import write_json, write_text
 
-_UNFINISHED = "This run has not finished: there are no predictions and no scores yet."
 
-
-@dataclass(frozen=True, eq=False)
-class Run:
-    """What `paretoda.adapt` returns.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Run(RunResult):
+    """What `paretoda.adapt` returns; its arguments are those of `RunResult` and three predictors.
 
     Args:
-        settings: of the run.
         model: the chosen model, ready to predict on the target.
         source_model: the same networks for data of the source, whose features may be scaled otherwise.
         last: the model after the last step.
-        history: one line a step: losses, weights, move, cosines.
-        scores: of the chosen model, by label-free validators; higher is better.
-        candidates: steps and scores of all candidates.
-        chosen: after how many steps the chosen model was taken.
-        sentences: what the user should know, in plain words: the choice, disagreement, negative transfer, data notes.
-        negative_transfer: the sentence that adaptation may have made the model worse; None where nothing says so.
-        directory: its files; None where nothing was written.
     """
 
-    settings: Settings
     model: Predictor
     source_model: Predictor
     last: Predictor
-    history: list[dict[str, Any]]
-    scores: dict[str, float]
-    candidates: list[dict[str, Any]]
-    chosen: int
-    sentences: tuple[str, ...]
-    negative_transfer: str | None = None
-    directory: Path | None = None
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the classes."""
-        return self.model.classes
 
     def predict_proba(self, inputs: Any, *, refined: bool = False) -> NDArray[np.float32]:
         """Class probabilities of target samples (a path, an array, a dataset), shape (n, K)."""
@@ -70,21 +46,6 @@ class Run:
     def predict(self, inputs: Any, *, refined: bool = False) -> list[str]:
         """Names of the most probable classes of target samples."""
         return [self.classes[index] for index in self.predict_proba(inputs, refined=refined).argmax(axis=1)]
-
-    @property
-    def moves(self) -> dict[str, int]:
-        """How often each rule chose the weights."""
-        return dict(Counter(str(line["move"]) for line in self.history))
-
-    def summary(self) -> dict[str, Any]:
-        """The results as plain values, for results.json and `--json`."""
-        return {
-            "chosen_step": self.chosen,
-            "scores": self.scores,
-            "candidates": self.candidates,
-            "moves": self.moves,
-            "sentences": list(self.sentences),
-        }
 
 
 def predictions_table(predictor: Predictor, samples: Samples, probabilities: NDArray[np.float32]) -> str:
@@ -96,30 +57,6 @@ def predictions_table(predictor: Predictor, samples: Samples, probabilities: NDA
     for name, index, row in zip(samples.names(range(len(samples))), best, probabilities, strict=True):
         writer.writerow([name, predictor.classes[index], f"{row[index]:.6f}"])
     return text.getvalue()
-
-
-def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
-    """What the page of a run shows, from its files; it may still be under way. Without pictures."""
-    settings, given = directory.read_config()
-    results = directory.read_results()
-    return RunFacts(
-        title=title or f"ParetoDA run {directory.path.resolve().name}",
-        settings=settings.model_dump(),
-        environment=directory.read_environment(),
-        history=directory.read_metrics() if directory.metrics.exists() else [],
-        candidates=results.get("candidates", []),
-        chosen=results.get("chosen_step", 0),
-        scores=results.get("scores", {}),
-        sentences=results.get("sentences", [_UNFINISHED]),
-        predictions=read_predictions(directory.predictions.read_text(encoding="utf-8")) if results else [],
-        inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
-    )
-
-
-def read_predictions(table: str) -> list[tuple[str, str, float]]:
-    """(name, class, confidence) of every row of a predictions.csv."""
-    rows = csv.DictReader(io.StringIO(table))
-    return [(row["name"], row["prediction"], float(row["confidence"])) for row in rows]
 
 
 def reachable_inputs(directory: RunDirectory, device: torch.device) -> Inputs | None:

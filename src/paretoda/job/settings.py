@@ -12,9 +12,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paretoda.core.names import unknown
 from paretoda.job.errors import SettingsError
-from paretoda.job.known_names import known_losses, known_name
+from paretoda.job.known_names import check_names
 from paretoda.job.part_options import read_options
 from paretoda.job.presets import PRESET, expanded
+from paretoda.job.tasks import Task, check_task, two_sides, with_usual
 from paretoda.training.strategies import STRATEGIES
 
 __all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
@@ -25,6 +26,7 @@ class Settings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
+    task: Task = Field("classification", description="of images or feature vectors, or segmentation: of pixels")
     method: str = Field("dann", description="alignment of the domains (`paretoda list methods`)")
     target_loss: str = Field(
         "tcm+propagation", description="losses on the unlabelled target (`paretoda list target-losses`)"
@@ -65,7 +67,7 @@ class Settings(BaseModel):
     )
     momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
     weight_decay: float = Field(1e-3, ge=0, description="of SGD")
-    schedule: Literal["inverse", "constant"] = Field("inverse", description="how the learning rate falls")
+    schedule: Literal["inverse", "constant", "poly"] = Field("inverse", description="how the learning rate falls")
     decay: float = Field(10.0, ge=0, description="fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75")
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="of the source's labels")
     clip: float | None = Field(None, gt=0, description="largest norm of the gradient")
@@ -73,6 +75,26 @@ class Settings(BaseModel):
     scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
     held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
     image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")
+    size: str | None = Field(
+        None, description="segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given"
+    )
+    source_size: str | None = Field(None, description="segmentation: of the source's images, where it differs")
+    translation: Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"] = Field(
+        "auto", description="segmentation: gives source images the target's looks; 'auto': what the method asks for"
+    )
+    optimiser: Literal["sgd", "adam"] | None = Field(
+        None, description="segmentation: of the network; adam for the small one, sgd for DeepLab if not given"
+    )
+    class_weights: Literal["none", "root"] = Field(
+        "root", description="segmentation: of the source's classes; 'root': one over the root of their frequency"
+    )
+    levels: int = Field(1, ge=1, le=2, description="segmentation: outputs of the network, 2 with an auxiliary one")
+    norm: Literal["train", "affine-frozen", "frozen", "group"] | None = Field(
+        None, description="segmentation: normalisation; train for the small network, affine-frozen for DeepLab"
+    )
+    convention: Literal["torchvision", "caffe"] = Field(
+        "torchvision", description="segmentation: what numbers pixels are, as the backbone's weights want them"
+    )
     augment: Literal["none", "flip", "light", "standard", "strong"] | None = Field(
         None, description="random changes of training images"
     )
@@ -90,10 +112,11 @@ class Settings(BaseModel):
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
     checkpoint_every: int = Field(50, ge=1, description="steps between checkpoints")
 
-    @field_validator("target_loss")
+    @field_validator("size", "source_size")
     @classmethod
-    def _known_losses(cls, value: str) -> str:
-        return known_losses(value)
+    def _sensible(cls, value: str | None) -> str | None:
+        two_sides(value)
+        return value
 
     @field_validator("crops")
     @classmethod
@@ -102,13 +125,10 @@ class Settings(BaseModel):
             raise ValueError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {value}")
         return value
 
-    @field_validator("method", "scheme", "guide", "backbone", "select")
-    @classmethod
-    def _known(cls, value: str, info: Any) -> str:
-        return known_name(info.field_name, value)
-
     @model_validator(mode="after")
     def _consistent(self) -> Settings:
+        check_names(self.task, self._names)
+        check_task(self.task, [k for k, field in type(self).model_fields.items() if getattr(self, k) != field.default])
         if self.loss_weights and self.scheme != "linear":
             raise ValueError(f"loss_weights are for the scheme 'linear', not for {self.scheme!r}")
         if self.loss_weights and len(self.loss_weights) != len(self.losses):
@@ -122,6 +142,17 @@ class Settings(BaseModel):
         self._check_strategy()
         return self
 
+    @property
+    def _names(self) -> dict[str, str]:
+        return {
+            "method": self.method,
+            "target loss": self.target_loss,
+            "scheme": self.scheme,
+            "guide": self.guide,
+            "backbone": self.backbone,
+            "rule of selection": self.select,
+        }
+
     def _check_strategy(self) -> None:
         """A strategy compares no gradients, so what is said about the comparison would go unheard."""
         given = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
@@ -134,7 +165,8 @@ class Settings(BaseModel):
     @property
     def parts(self) -> tuple[str, ...]:
         """What has options of its own: "target" is the first loss on the target, further ones have their own names."""
-        return ("alignment", *dict.fromkeys(["target", *self.target_losses]), "guide", "scheme")
+        own = ("alignment", *dict.fromkeys(["target", *self.target_losses]), "guide", "scheme")
+        return (*own, "translation") if self.task == "segmentation" else own
 
     @property
     def part_options(self) -> dict[str, dict[str, Any]]:
@@ -179,7 +211,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         if values["target_loss"] == "none":
             values.setdefault("scheme", "linear")
     try:
-        return Settings.model_validate(values)
+        return Settings.model_validate(with_usual(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
@@ -191,4 +223,5 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None, "options": ()}
+    losses |= {"translation": "auto"}
     return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": None, "select": "last"})

@@ -10,7 +10,8 @@ from functools import partial
 import torch
 
 from paretoda.data import DomainPair
-from paretoda.domains import Batch, Objective, Snapshot
+from paretoda.data.segmentation import ScenePair
+from paretoda.domains import Batch, Snapshot
 from paretoda.gradients import Report
 from paretoda.job.candidates import Candidates
 from paretoda.job.directory import RunDirectory, metrics_line
@@ -40,7 +41,7 @@ class Trained:
 
 def train(
     settings: Settings,
-    pair: DomainPair,
+    pair: DomainPair | ScenePair,
     step: Step,
     *,
     directory: RunDirectory | None = None,
@@ -102,7 +103,7 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
     return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` goes on from here"
 
 
-def _batches(pair: DomainPair, step: Step, device: torch.device) -> Callable[[int], Batch]:
+def _batches(pair: DomainPair | ScenePair, step: Step, device: torch.device) -> Callable[[int], Batch]:
     def batch(index: int) -> Batch:
         return on_device(pair.batch(index, guide=step.wants_guide), device)
 
@@ -118,7 +119,7 @@ class Looks:
         step: with the model.
     """
 
-    pair: DomainPair
+    pair: DomainPair | ScenePair
     step: Step
     _last: tuple[int, Snapshot] | None = None
 
@@ -131,7 +132,7 @@ class Looks:
 
 def _before(settings: Settings, step: Step, looks: Looks) -> Callable[[int], None]:
     """Seed the step by its number, so that a resumed run draws the same; look at the whole sets now and then."""
-    refreshed = [part for part in step.parts if type(part).refresh is not Objective.refresh]
+    refreshed = [part for part in step.parts if part.refreshes]
 
     def before(index: int) -> None:
         if refreshed and index % settings.refresh_every == 0:

@@ -45,8 +45,8 @@ class Generator(nn.Module):
         self.blocks = nn.Sequential(*(_Residual(width) for _ in range(blocks)))
         self.up = nn.Sequential(*_convolution(width, half), nn.ReLU())
         self.last = nn.Conv2d(half, 3, 3, padding=1, padding_mode="reflect")
-        nn.init.zeros_(self.last.weight)
-        nn.init.zeros_(self.last.bias)
+        for parameter in self.last.parameters():
+            nn.init.zeros_(parameter)
 
     def forward(self, images: Tensor) -> Tensor:
         """The translated images, same shape, in -1..1; h and w at least 8."""

@@ -12,6 +12,7 @@ from typing import Any
 from paretoda.report.confusion import Confusion
 from paretoda.report.curves import Points
 from paretoda.report.scatter import FeatureMap
+from paretoda.report.scenes import Overlap, SceneCard
 
 
 @dataclass(frozen=True)
@@ -41,11 +42,15 @@ class Pictures:
         plane: features of both domains.
         cards: samples of the target with their images.
         confusions: labels against predictions, of the held-out source and, where labels were given, of the target.
+        scenes: images of the target with their label maps, in segmentation.
+        overlaps: of classes, of the held-out source and, where labels were given, of the target; in segmentation.
     """
 
     plane: FeatureMap | None = None
     cards: Sequence[Card] = ()
     confusions: Sequence[Confusion] = ()
+    scenes: Sequence[SceneCard] = ()
+    overlaps: Sequence[Overlap] = ()
 
 
 NO_PICTURES = Pictures()

@@ -77,6 +77,10 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
         (f"{100 * confusion.accuracy:.1f} %", f"accuracy, {confusion.heading}")
         for confusion in sorted(run.pictures.confusions, key=lambda one: not one.oracle)
     ]
+    tiles += [
+        (f"{100 * overlap.miou:.1f} %", f"mean IoU, {overlap.heading}")
+        for overlap in sorted(run.pictures.overlaps, key=lambda one: not one.oracle)
+    ]
     if run.predictions:
         mean = sum(confidence for _, _, confidence in run.predictions) / len(run.predictions)
         tiles.append((f"{len(run.predictions):,}", "target samples predicted"))

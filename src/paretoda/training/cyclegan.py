@@ -63,7 +63,7 @@ def train_cyclegan(
 
 def _descend(optimiser: torch.optim.Optimizer, loss: Tensor, parameters: list[nn.Parameter]) -> None:
     optimiser.zero_grad()
-    loss.backward(inputs=parameters)
+    torch.autograd.backward(loss, inputs=parameters)
     optimiser.step()
 
 

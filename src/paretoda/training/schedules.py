@@ -20,7 +20,12 @@ def constant(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - th
     return 1.0
 
 
-SCHEDULES = {"inverse": inverse_decay, "constant": constant}
+def polynomial(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
+    """(1 - p)^0.9 at the share p of the training: DeepLab's schedule."""
+    return float((1.0 - progress) ** 0.9)
+
+
+SCHEDULES = {"inverse": inverse_decay, "constant": constant, "poly": polynomial}
 
 
 def set_learning_rates(optimiser: Optimizer, factor: float) -> None:

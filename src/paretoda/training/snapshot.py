@@ -8,12 +8,22 @@ import torch
 from torch import Tensor
 
 from paretoda.data import DomainPair
+from paretoda.data.pair import Part
+from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Batch, Model, Snapshot
 from paretoda.evaluation.predictions import domain_outputs
+from paretoda.evaluation.segmentation import pixel_snapshot_rows
+
+_LABELLED: tuple[Part, Part] = ("source", "held-out-source")
+_UNLABELLED: tuple[Part, Part] = ("target", "held-out-target")
+_SCENES = 8
+"""Images at a time in segmentation."""
 
 
-def take_snapshot(pair: DomainPair, model: Model, device: torch.device, batch_size: int = 256) -> Snapshot:
-    """Features and logits of all four parts, in evaluation mode; labels of the source only."""
+def take_snapshot(pair: DomainPair | ScenePair, model: Model, device: torch.device, batch_size: int = 256) -> Snapshot:
+    """Features and logits of all four parts, in evaluation mode; labels of the source only. Of scenes, some pixels."""
+    if isinstance(pair, ScenePair):
+        return _of_scenes(pair, model, device)
 
     def target_inputs() -> Iterator[Tensor]:
         for inputs in pair.whole("target", batch_size):
@@ -29,6 +39,24 @@ def take_snapshot(pair: DomainPair, model: Model, device: torch.device, batch_si
         model=model,
         target_inputs=target_inputs,
     )
+
+
+def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:
+    def target_inputs() -> Iterator[Tensor]:
+        for inputs in pair.whole("target", _SCENES):
+            yield inputs.to(device)
+
+    source, held_out_source = (
+        pixel_snapshot_rows(
+            model, pair.whole(part, _SCENES), pair.labels_in_batches(part, _SCENES), device=device, seed=number
+        )
+        for number, part in enumerate(_LABELLED)
+    )
+    target, held_out_target = (
+        pixel_snapshot_rows(model, pair.whole(part, _SCENES), device=device, seed=number)
+        for number, part in enumerate(_UNLABELLED, len(_LABELLED))
+    )
+    return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:

@@ -31,6 +31,9 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
 }
 """Name -> validator; each is made without arguments."""
 
+SEGMENTATION_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
+"""Those that pixels have as well: a convolution has no weights of classes in the space of the features."""
+
 
 def validator(name: str) -> Validator:
     """The validator of that name with its default settings."""
@@ -45,6 +48,7 @@ __all__ = [
     "DEV",
     "ENSEMBLE",
     "IM",
+    "SEGMENTATION_VALIDATORS",
     "SND",
     "VALIDATORS",
     "Choice",

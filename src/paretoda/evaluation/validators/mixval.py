@@ -11,9 +11,12 @@ from torch import Tensor
 
 from paretoda.domains import Model, Snapshot
 from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.evaluation.validators.mixed_maps import mixed_maps
 from paretoda.evaluation.validators.sampling import draw
 
 _BATCH = 128
+_IMAGES = 64
+"""In segmentation every image has thousands of pixels."""
 
 
 def partners(labels: Tensor, same: bool) -> tuple[Tensor, Tensor]:
@@ -98,6 +101,9 @@ class MixVal:
         """In 0..1."""
         batches = snapshot.target_inputs()
         first = next(batches)
+        with evaluation_mode(snapshot.model):
+            if snapshot.model(first[:1]).ndim == 4:
+                return mixed_maps(snapshot.model, chain([first], batches), share=self.share, images=_IMAGES)
         fitting = self.megabytes * 2**20 // max(1, first[0].numel() * first.element_size())
         chosen = draw(snapshot.target.index, max(2, min(self.samples, fitting)), self.seed)
         inputs = gather(chain([first], batches), chosen)

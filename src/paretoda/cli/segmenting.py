@@ -1,0 +1,85 @@
+"""`paretoda predict` and `evaluate` where the model is a segmenter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from paretoda.cli.screen import Screen
+from paretoda.data.segmentation import SceneSamples, open_scenes
+from paretoda.job.build import pick_device
+from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.segmentation.predictor import ScenePredictor, load_scene_predictor
+from paretoda.job.segmentation.results import measured, write_maps
+from paretoda.training.files import write_text
+
+_SHOWN = 5
+
+
+def _open(
+    screen: Screen, run: Path, data: str, *, labelled: bool, skip_bad: bool
+) -> tuple[ScenePredictor, SceneSamples]:
+    directory = RunDirectory(run)
+    predictor = load_scene_predictor(directory.model, directory.description, pick_device("auto"))
+    samples = open_scenes(
+        data, labelled=labelled, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
+    )
+    screen.progress.stop()
+    for note in samples.notes:
+        screen.say(note)
+    if labelled and samples.classes != predictor.classes:
+        raise RunError(
+            f"{data} has the classes {', '.join(samples.classes)}, the model has {', '.join(predictor.classes)}"
+        )
+    return predictor, samples
+
+
+def predict_scenes(
+    screen: Screen, run: Path, data: str, out: Path | None, *, refined: bool = False, skip_bad: bool = False
+) -> None:
+    """A label map and an overlay for every image, as PNG, and predictions.csv."""
+    if out is None:
+        raise RunError("label maps are pictures: say where they go, with --out FOLDER")
+    if out.is_file():
+        raise RunError(f"{out} is a file; give a folder with --out")
+    predictor, samples = _open(screen, run, data, labelled=False, skip_bad=skip_bad)
+    written = write_maps(
+        predictor.scenes(samples, refined=refined),
+        predictor,
+        out,
+        overlays=True,
+        count=len(samples),
+        told=screen.progress,
+    )
+    write_text(out / "predictions.csv", written.table())
+    screen.progress.stop()
+    counts = Counter(largest for _, largest, _ in written.rows)
+    common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_SHOWN))
+    screen.result(f"{len(written.rows)} label maps and overlays are in {out}; largest classes: {common}.")
+    screen.finish(lambda: {"samples": len(written.rows), "refined": refined, "out": str(out), "largest": dict(counts)})
+
+
+def evaluate_scenes(screen: Screen, run: Path, data: str, *, refined: bool = False, skip_bad: bool = False) -> None:
+    """IoU of every class over all images as one, and its mean, and say that labels were used."""
+    predictor, samples = _open(screen, run, data, labelled=True, skip_bad=skip_bad)
+    scores, counts = measured(predictor, samples, refined=refined, told=screen.progress)
+    screen.progress.stop()
+    screen.result(f"Labels were used: the {len(samples)} images of {data} were compared with theirs.")
+    screen.result(f"{'mean IoU:':<20}{scores.miou:.4f} over {scores.counted} classes")
+    screen.result(f"{'pixel accuracy:':<20}{scores.accuracy:.4f}")
+    screen.result()
+    pixels = counts.sum(1).tolist()
+    rows = [
+        [name, f"{number:,}", f"{value:.4f}" if value == value else "neither there nor predicted"]  # noqa: PLR0124
+        for name, number, value in zip(predictor.classes, pixels, scores.iou, strict=True)
+    ]
+    screen.table({"class": "left", "pixels": "right", "IoU": "right"}, rows)
+
+    def values() -> dict[str, Any]:
+        per_class = dict(zip(predictor.classes, scores.iou, strict=True))
+        facts = {"used_labels": True, "miou": scores.miou, "accuracy": scores.accuracy, "per_class": per_class}
+        return facts | {"classes_counted": scores.counted, "samples": len(samples), "refined": refined}
+
+    screen.finish(values)

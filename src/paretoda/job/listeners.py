@@ -1,0 +1,34 @@
+"""Who is told what happens in a run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from paretoda.job.frozen import Told
+from paretoda.training.loop import After
+
+
+@dataclass(frozen=True, eq=False)
+class Listeners:
+    """Who is told what happens.
+
+    Args:
+        say: sentences for the user, as they come up.
+        told: progress of long jobs other than training.
+        after: called after every step.
+        reference: called after every step of the source-only reference.
+    """
+
+    say: Callable[[str], None] | None = None
+    told: Told | None = None
+    after: Sequence[After] = ()
+    reference: Sequence[After] = ()
+
+    def hear(self, sentence: str) -> None:
+        """Say it to whoever listens."""
+        if self.say is not None:
+            self.say(sentence)
+
+
+SILENT = Listeners()

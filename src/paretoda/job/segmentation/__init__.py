@@ -1,0 +1,1 @@
+"""The main job for segmentation: what differs from classification, file by file."""

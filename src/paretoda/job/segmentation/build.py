@@ -1,0 +1,145 @@
+"""From settings to the objects of a segmentation run: network, objectives, optimiser, step."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretoda.core.problem import reads_guide
+from paretoda.data.segmentation import ScenePair
+from paretoda.domains import Objective
+from paretoda.job.schemes import make_scheme
+from paretoda.job.settings import Settings, SettingsError
+from paretoda.models.segmenter import Segmenter, make_segmenter, segmenter_groups
+from paretoda.objectives.segmentation import (
+    PixelCrossEntropy,
+    make_pixel_guide,
+    make_pixel_method,
+    make_pixel_target_loss,
+)
+from paretoda.training.joined import JoinedOptimiser
+from paretoda.training.seeding import seed_everything
+from paretoda.training.step import Step
+
+SMALL = "dilated"
+_RATES = {"adam": (3e-3, 1 / 3), "sgd": (2.5e-4, 0.4)}
+"""Optimiser -> learning rate of the network, and that of adversaries as a share of it: 1e-3, and the published 1e-4."""
+_GUIDE_PIXELS = 1024
+"""Of a step: each is compared with the whole bank of the target's pixels."""
+_LEVELLED = ("adasegnet", "advent", "minent", "cycada")
+_TAUGHT = ("cbst", "crst")
+
+
+def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
+    """The network, its new layers drawn from the seed."""
+    seed_everything(settings.seed, "network")
+    if settings.method == "clan" and settings.levels > 1:
+        raise SettingsError("clan has two classifiers of one level; leave out --levels")
+    return make_segmenter(
+        SMALL if settings.backbone == "auto" else settings.backbone,
+        len(pair.classes),
+        levels=settings.levels,
+        classifiers=2 if settings.method == "clan" else 1,
+        norm=settings.norm,
+        weights=settings.backbone_weights,
+    )
+
+
+def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter) -> dict[str, Objective]:
+    """Source, alignment and target losses, as far as the settings want them."""
+    seed_everything(settings.seed, "objectives")
+    options = settings.part_options
+    shape = {"features": model.width, "classes": len(pair.classes)}
+    made = {
+        "source": PixelCrossEntropy(**shape, both=settings.method == "clan", weights=_class_weights(settings, pair)),
+        "alignment": make_pixel_method(
+            settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
+        ),
+        **{
+            part: make_pixel_target_loss(name, **shape, options=options[part])
+            for part, name in settings.target_losses.items()
+        },
+    }
+    return {name: objective for name, objective in made.items() if objective is not None}
+
+
+def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
+    """One over the root of each class's share of the source's pixels, 1 on average over pixels; absent classes as 1."""
+    if settings.class_weights == "none":
+        return None
+    shares = pair.source_frequencies()
+    weights = shares.clamp(min=1e-4).rsqrt().where(shares > 0, torch.ones_like(shares))
+    return (weights / (weights * shares).sum()).float()
+
+
+def _alignment_options(
+    settings: Settings, pair: ScenePair, model: Segmenter, options: dict[str, Any]
+) -> dict[str, Any]:
+    """What the data know: as many adversaries as the network has outputs, and where classes lie (`priors=true`)."""
+    found = dict(options)
+    if settings.method in _LEVELLED and settings.levels > 1:
+        found.setdefault("levels", settings.levels)
+    if settings.method in _TAUGHT and "priors" in found:
+        wanted = found.pop("priors")
+        if not isinstance(wanted, bool):
+            raise SettingsError("alignment.priors is true or false: the priors are counted in the source's labels")
+        if wanted:
+            with torch.no_grad():
+                size = model.encoder(torch.zeros(1, *pair.input_shape)).shape[-2:]
+            found["priors"] = pair.source_priors(*size).float()
+    return found
+
+
+def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
+    """The network's optimiser, and Adam for the adversaries."""
+    name = settings.optimiser or ("adam" if model.architecture.backbone == SMALL else "sgd")
+    usual, share = _RATES[name]
+    lr = usual if settings.lr is None else settings.lr
+    groups = segmenter_groups(model, lr)
+    network: torch.optim.Optimizer
+    if name == "adam":
+        network = torch.optim.AdamW(groups, lr=lr, weight_decay=settings.weight_decay, fused=True)
+    else:
+        network = torch.optim.SGD(groups, lr=lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
+    own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
+    if not own:
+        return network
+    adversaries = {"params": own, "lr": share * lr, "name": "objectives"}
+    return JoinedOptimiser(network, torch.optim.Adam([adversaries], betas=(0.9, 0.99), fused=True))
+
+
+def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
+    """The step of a segmentation run, at its beginning."""
+    if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
+        raise SettingsError("source and target images differ in size, so they cannot be one batch: add --bn per-domain")
+    model = make_scene_model(settings, pair)
+    objectives = make_scene_objectives(settings, pair, model)
+    scheme = make_scheme(settings)
+    guide = None
+    if reads_guide(scheme):
+        guide = make_pixel_guide(
+            settings.guide,
+            features=model.width,
+            classes=len(pair.classes),
+            target_loss=objectives.get("target"),
+            options={"most": _GUIDE_PIXELS, **settings.part_options["guide"]},
+        )
+    networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
+    for network in networks:
+        network.to(device)
+    return Step(
+        model=model,
+        objectives=objectives,
+        scheme=scheme,
+        optimiser=make_optimiser(settings, model, objectives),
+        guide=guide,
+        bn=settings.bn,
+        head_losses=settings.head_losses,
+        voting=settings.voting,
+        precision=settings.precision,
+        schedule=settings.schedule,
+        decay=settings.decay,
+        clip=settings.clip,
+    )

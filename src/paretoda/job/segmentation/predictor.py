@@ -1,0 +1,169 @@
+"""A trained segmenter that can be used alone: transform, network, names and colours, in two files without code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor
+
+from paretoda.data.samples import Image8
+from paretoda.data.segmentation import SceneSamples, SceneTransform
+from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.job.directory import RunError
+from paretoda.models.segmenter import Segmenter, describe, enlarge, segmenter_from_description
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.training.files import whole_file, write_json
+
+_FORMAT = 1
+TASK = "segmentation"
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """An image and what the model makes of it.
+
+    Args:
+        name: of the image.
+        image: as it was given, shape (h, w, 3).
+        labels: the most probable classes, uint8, shape (h, w).
+        confidence: their probabilities, float32, shape (h, w).
+        entropy: of the probabilities, 0 (certain) to 1 (uniform), float32, shape (h, w).
+    """
+
+    name: str
+    image: Image8
+    labels: NDArray[np.uint8]
+    confidence: NDArray[np.float32]
+    entropy: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ScenePredictor:
+    """From images of the target's kind to maps of classes at the images' own sizes.
+
+    Args:
+        classes: names, K of them.
+        colours: of the classes.
+        transform: images -> inputs.
+        model: inputs -> logits at the resolution of the features.
+        refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
+    """
+
+    classes: tuple[str, ...]
+    colours: tuple[tuple[int, int, int], ...]
+    transform: SceneTransform
+    model: Segmenter
+    refiner: Tcm | None = None
+
+    def scenes(self, samples: SceneSamples, *, refined: bool = False) -> Iterator[Scene]:
+        """One image after the other, in the samples' order."""
+        return (self.scene(samples, place, refined=refined) for place in range(len(samples)))
+
+    def scene(self, samples: SceneSamples, place: int, *, refined: bool = False) -> Scene:
+        """The image at that position; with `refined`, by the ρ of Eq. 3."""
+        image = samples.read([place])[0]
+        probabilities = self.probabilities(image, refined=refined)
+        confidence, labels = probabilities.max(dim=0)
+        uncertain = torch.special.entr(probabilities).sum(0) / np.log(len(self.classes))
+        return Scene(
+            samples.names([place])[0],
+            image,
+            labels.to(torch.uint8).numpy(),
+            confidence.numpy(),
+            uncertain.clamp(0, 1).numpy(),
+        )
+
+    def probabilities(self, image: Image8, *, refined: bool = False) -> Tensor:
+        """Of every class at every pixel of one image (h, w, 3), shape (K, h, w), on the CPU."""
+        if refined and self.refiner is None:
+            raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
+        device = next(self.model.parameters()).device
+        with evaluation_mode(self.model):
+            features = self.model.encoder(self.transform.evaluate([image]).to(device))
+            logits = self.model.head(features)
+            if refined and self.refiner is not None:
+                logits = _refined(self.refiner, features, logits)
+            return enlarge(logits, image.shape[:2]).softmax(1)[0].cpu()
+
+    def save(self, weights: Path, description: Path) -> None:
+        """Write both files; the description first, so that weights are never without one."""
+        parts = {"model": self.model.state_dict(), "refiner": self.refiner.state_dict() if self.refiner else {}}
+        tensors = {
+            f"{part}.{name}": tensor.detach().cpu().contiguous()
+            for part, state in sorted(parts.items())
+            for name, tensor in sorted(state.items())
+        }
+        write_json(
+            description,
+            {
+                "format": _FORMAT,
+                "task": TASK,
+                "classes": list(self.classes),
+                "colours": [list(colour) for colour in self.colours],
+                "transform": self.transform.to_json(),
+                "architecture": describe(self.model),
+                "refiner": self.refiner is not None and self.refiner.settings(),
+            },
+        )
+        with whole_file(weights) as file:
+            file.write(save_tensors(tensors))
+
+
+def _refined(refiner: Tcm, features: Tensor, logits: Tensor) -> Tensor:
+    """The log ρ of every pixel of the maps, shape (n, K, h, w)."""
+    count, classes, height, width = logits.shape
+    rows = [maps.permute(0, 2, 3, 1).flatten(0, 2) for maps in (features, logits)]
+    return refiner.log_refined(*rows).view(count, height, width, classes).permute(0, 3, 1, 2)
+
+
+def assemble_scenes(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> ScenePredictor:
+    """What `save` wrote, from its two files' contents."""
+
+    def part(name: str) -> dict[str, Tensor]:
+        return {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
+
+    if facts["format"] != _FORMAT:
+        raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
+    model = segmenter_from_description(facts["architecture"])
+    model.load_state_dict(part("model"))
+    classes = tuple(str(name) for name in facts["classes"])
+    colours = tuple((int(r), int(g), int(b)) for r, g, b in facts["colours"])
+    if not len(classes) == len(colours) == model.architecture.classes:
+        raise ValueError(f"{len(classes)} names and {len(colours)} colours for {model.architecture.classes} classes")
+    refiner = None
+    if facts["refiner"]:
+        refiner = Tcm(model.width, len(classes), **facts["refiner"])
+        refiner.load_state_dict(part("refiner"))
+        refiner.to(device)
+    transform = SceneTransform.from_json(facts["transform"])
+    return ScenePredictor(classes, colours, transform, model.to(device), refiner)
+
+
+def is_segmentation(description: Path) -> bool:
+    """Whether the model in a run is a segmenter."""
+    try:
+        facts = json.loads(description.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+    return isinstance(facts, dict) and facts.get("task") == TASK
+
+
+def load_scene_predictor(weights: Path, description: Path, device: torch.device | None = None) -> ScenePredictor:
+    """The predictor that `save` wrote; nothing in the files is executed."""
+    try:
+        facts = json.loads(description.read_text(encoding="utf-8"))
+        return assemble_scenes(facts, load_tensors(weights.read_bytes()), device or torch.device("cpu"))
+    except FileNotFoundError as error:
+        raise RunError(f"{error.filename} is missing: the run has not finished, or this is no run") from error
+    except Exception as error:  # whatever a damaged or hostile file leads to
+        first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
+        raise RunError(f"the model in {weights.parent} cannot be read ({first}); it is damaged or no model") from error

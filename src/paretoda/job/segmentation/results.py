@@ -1,0 +1,199 @@
+"""What a segmentation run leaves behind, and the run itself: label maps as PNG files, a table, a page, the model."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from paretoda.data.errors import DataError
+from paretoda.data.segmentation import SceneSamples, open_scenes
+from paretoda.evaluation.segmentation import Scores, confusion
+from paretoda.job.directory import RunDirectory
+from paretoda.job.result import RunResult, read_facts
+from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
+from paretoda.job.segmentation.predictor import Scene, ScenePredictor
+from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
+from paretoda.report.page import run_page
+from paretoda.report.scenes import Overlap, SceneCard, hexadecimal, overlaid, png_of, scene_card
+from paretoda.training.files import whole_file, write_json, write_text
+
+SHOWN = 8
+"""Images on a page."""
+Told = Callable[[str, int, int], None]
+PREDICTING = "predicting"
+_HELD_OUT = 200
+"""Source images that the page's table counts, at most."""
+
+
+@dataclass
+class Written:
+    """The table of what was predicted, one row an image: name, largest class, mean confidence."""
+
+    rows: list[tuple[str, str, float]]
+
+    def table(self) -> str:
+        """The rows as CSV."""
+        text = io.StringIO()
+        writer = csv.writer(text, lineterminator="\n")
+        writer.writerow(["name", "prediction", "confidence"])
+        writer.writerows((name, largest, f"{confidence:.6f}") for name, largest, confidence in self.rows)
+        return text.getvalue()
+
+
+def write_maps(
+    scenes: Iterable[Scene], model: ScenePredictor, folder: Path, *, overlays: bool, count: int, told: Told | None
+) -> Written:
+    """One PNG an image, its pixels the class numbers; with overlays, a second one for looking at.
+
+    Args:
+        scenes: predictions, each written before the next is asked for.
+        model: names and colours.
+        folder: for the files; names of images become names in it and never leave it.
+        overlays: also write NAME-overlay.png.
+        count: of the images, for the progress.
+        told: progress.
+    """
+    rows, name = [], FileNames()
+    for place, scene in enumerate(scenes, start=1):
+        path = folder / name(scene.name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with whole_file(path.with_name(f"{path.name}.png")) as file:
+            file.write(png_of(scene.labels, model.colours))
+        if overlays:
+            _write_overlay(path.with_name(f"{path.name}-overlay.png"), scene, model)
+        rows.append((scene.name, largest_class(scene.labels, model.classes), float(scene.confidence.mean())))
+        if told is not None:
+            told(PREDICTING, place, count)
+    return Written(rows)
+
+
+def _write_overlay(path: Path, scene: Scene, model: ScenePredictor) -> None:
+    from PIL import Image  # noqa: PLC0415
+
+    data = io.BytesIO()
+    Image.fromarray(overlaid(scene.image, scene.labels, model.colours)).save(data, "PNG")
+    with whole_file(path) as file:
+        file.write(data.getvalue())
+
+
+def largest_class(labels: NDArray[np.uint8], classes: Sequence[str]) -> str:
+    """The class with the most pixels."""
+    return classes[int(np.bincount(labels.flatten(), minlength=len(classes)).argmax())]
+
+
+class FileNames:
+    """Names of files for names of images: relative, without `..`, each once."""
+
+    def __init__(self) -> None:
+        self._taken: set[str] = set()
+
+    def __call__(self, name: str) -> str:
+        """The file's name, without a suffix."""
+        whole = PurePath(name.replace("\\", "/")).with_suffix("")
+        plain = "/".join(part for part in whole.parts if part not in ("..", "/", ".")) or "image"
+        fresh, number = plain, 2
+        while fresh in self._taken:
+            fresh, number = f"{plain}-{number}", number + 1
+        self._taken.add(fresh)
+        return fresh
+
+
+def measured(
+    model: ScenePredictor, samples: SceneSamples, *, refined: bool = False, told: Told | None = None
+) -> tuple[Scores, torch.Tensor]:
+    """Scores over all labelled images as one, and the counts behind them; labels are used here."""
+    counts = torch.zeros(len(model.classes), len(model.classes) + 1, dtype=torch.int64)
+    for place, scene in enumerate(model.scenes(samples, refined=refined)):
+        truth = samples.read_labels([place])[0]
+        counts += confusion(torch.from_numpy(truth), torch.from_numpy(scene.labels), len(model.classes))
+        if told is not None:
+            told("comparing", place + 1, len(samples))
+    return Scores.of(counts), counts
+
+
+def overlap_of(model: ScenePredictor, scores: Scores, heading: str, *, oracle: bool) -> Overlap:
+    """The scores for a page."""
+    return Overlap(heading, model.classes, hexadecimal(model.colours), scores.iou, scores.miou, oracle)
+
+
+def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence[float]) -> list[SceneCard]:
+    """A few images with their maps, from the least certain to the most certain; with labels where there are some."""
+    order = np.argsort(np.asarray(confidences), kind="stable")
+    chosen = order[np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).astype(int))]
+    found = []
+    for place in chosen.tolist():
+        one = model.scene(samples, place)
+        truth = samples.read_labels([place])[0] if samples.labelled else None
+        uncertain = (one.entropy, float(one.confidence.mean()))
+        found.append(scene_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
+    return found
+
+
+def pictures_of_scenes(model: ScenePredictor, inputs: SceneInputs, confidences: Sequence[float]) -> Pictures:
+    """All pictures that need no label of the target: some scenes, and the overlap on the held-out source."""
+    source, held_out = inputs.pair.source.samples, inputs.pair.source_held_out
+    counts = torch.zeros(len(model.classes), len(model.classes) + 1, dtype=torch.int64)
+    plain = inputs.for_source(model)
+    for place in held_out[:_HELD_OUT].tolist():
+        found = torch.from_numpy(plain.scene(source, place).labels)
+        counts += confusion(torch.from_numpy(source.read_labels([place])[0]), found, len(model.classes))
+    overlaps = [overlap_of(model, Scores.of(counts), "held-out source", oracle=False)] if len(held_out) else []
+    return Pictures(scenes=cards_of(model, inputs.pair.target.samples, confidences), overlaps=overlaps)
+
+
+def pictures_of_run(directory: RunDirectory, model: ScenePredictor, facts: RunFacts) -> Pictures:
+    """The pictures of a finished run, from its data; none where they were in memory, or are not what they were."""
+    settings, given = directory.read_config()
+    if "source" not in given or not all(Path(path).is_absolute() for path in given.values()):
+        return NO_PICTURES
+    try:
+        inputs = open_scene_inputs(settings, given["source"], given.get("target"), lambda _: None)
+    except (DataError, OSError):
+        return NO_PICTURES
+    target = inputs.pair.target.samples
+    if target.names(range(len(target))) != [name for name, _, _ in facts.predictions]:
+        return NO_PICTURES
+    return pictures_of_scenes(model, inputs, [confidence for _, _, confidence in facts.predictions])
+
+
+def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInputs, told: Told | None = None) -> None:
+    """Predictions, results and page first, the model last: where it is, all is there."""
+    samples = inputs.pair.target.samples
+    written = write_maps(
+        run.model.scenes(samples), run.model, directory.maps, overlays=False, count=len(samples), told=told
+    )
+    write_text(directory.predictions, written.table())
+    write_json(directory.results, run.summary())
+    facts = read_facts(directory)
+    pictures = pictures_of_scenes(run.model, inputs, [row[2] for row in written.rows])
+    write_text(directory.report, run_page(replace(facts, pictures=pictures)))
+    run.model.save(directory.model, directory.description)
+    directory.drop_candidates()
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class SceneRun(RunResult):
+    """What `paretoda.adapt` returns for segmentation; its arguments are those of `RunResult` and three predictors.
+
+    Args:
+        model: the chosen model, ready to predict on the target.
+        source_model: the same network for images of the source, whose size may differ.
+        last: the model after the last step.
+    """
+
+    model: ScenePredictor
+    source_model: ScenePredictor
+    last: ScenePredictor
+
+    def predict(self, inputs: Any, *, refined: bool = False) -> list[NDArray[np.uint8]]:
+        """The label map of each image (a path or an array), at its own size."""
+        samples = open_scenes(inputs, labelled=False)
+        return [scene.labels for scene in self.model.scenes(samples, refined=refined)]

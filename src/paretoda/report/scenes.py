@@ -1,0 +1,150 @@
+"""Segmentation in pictures: label maps with their colours, overlays, maps of uncertainty, and how classes overlap."""
+
+from __future__ import annotations
+
+import base64
+import io
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretoda.data.samples import Image8
+
+Colours = Sequence[tuple[int, int, int]]
+IGNORED = (0, 0, 0)
+"""Colour of pixels without a class."""
+WIDTH = 320
+"""Of a picture on a page, at most."""
+
+
+@dataclass(frozen=True)
+class SceneCard:
+    """An image and what was made of it, as data URIs.
+
+    Args:
+        name: of the image.
+        image: itself.
+        prediction: the label map in colours.
+        entropy: bright where the model is uncertain.
+        confidence: mean over the pixels.
+        oracle_labels: the label map where target labels were given.
+    """
+
+    name: str
+    image: str
+    prediction: str
+    entropy: str
+    confidence: float
+    oracle_labels: str | None = None
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Intersection over union of every class.
+
+    Args:
+        heading: of whose pixels.
+        classes: names.
+        colours: of the classes, as #rrggbb.
+        iou: fractions, not-a-number for a class that is neither there nor predicted.
+        miou: their mean over the others.
+        oracle: target labels were used.
+    """
+
+    heading: str
+    classes: Sequence[str]
+    colours: Sequence[str]
+    iou: Sequence[float]
+    miou: float
+    oracle: bool = False
+
+    def rows(self) -> list[tuple[str, str, float | None]]:
+        """Name, colour and overlap of each class, None where there is none."""
+        values = [None if math.isnan(value) else value for value in self.iou]
+        return list(zip(self.classes, self.colours, values, strict=True))
+
+
+def hexadecimal(colours: Colours) -> list[str]:
+    """#rrggbb of each."""
+    return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours]
+
+
+def painted(labels: NDArray[np.uint8], colours: Colours) -> Image8:
+    """A label map (h, w) in its classes' colours, (h, w, 3)."""
+    table = np.zeros((256, 3), np.uint8)
+    table[:] = IGNORED
+    table[: len(colours)] = np.array(colours, np.uint8)
+    image: Image8 = table[labels]
+    return image
+
+
+def overlaid(image: Image8, labels: NDArray[np.uint8], colours: Colours, strength: float = 0.55) -> Image8:
+    """The image (h, w, 3) with its label map shining through; unlabelled pixels stay as they are."""
+    mixed = (1 - strength) * image + strength * painted(labels, colours)
+    found: Image8 = np.where((labels < len(colours))[..., None], np.rint(mixed), image).astype(np.uint8)
+    return found
+
+
+def glowing(values: NDArray[np.float32]) -> Image8:
+    """Values 0..1 of shape (h, w) from black over red and yellow to white, (h, w, 3)."""
+    levels = np.clip(values, 0, 1)[..., None] * 3 - np.arange(3)
+    image: Image8 = np.rint(255 * np.clip(levels, 0, 1)).astype(np.uint8)
+    return image
+
+
+def png_of(labels: NDArray[np.uint8], colours: Colours) -> bytes:
+    """A PNG with a palette: the pixels are the class numbers, viewers show the colours."""
+    from PIL import Image  # noqa: PLC0415
+
+    picture = Image.frombytes("P", labels.shape[::-1], np.ascontiguousarray(labels).tobytes())
+    palette = np.zeros((256, 3), np.uint8)
+    palette[: len(colours)] = np.array(colours, np.uint8)
+    picture.putpalette(palette.flatten().tolist())
+    file = io.BytesIO()
+    picture.save(file, "PNG", optimize=True)
+    return file.getvalue()
+
+
+def data_uri(image: Image8, *, photo: bool) -> str:
+    """The picture inside a page's own text, at most 320 pixels wide; label maps keep their colours exactly."""
+    from PIL import Image  # noqa: PLC0415
+
+    picture = Image.fromarray(image)
+    if picture.width > WIDTH:
+        size = (WIDTH, max(1, round(picture.height * WIDTH / picture.width)))
+        picture = picture.resize(size, Image.Resampling.BICUBIC if photo else Image.Resampling.NEAREST)
+    file = io.BytesIO()
+    kind = "JPEG" if photo else "PNG"
+    picture.save(file, kind, optimize=True, **({"quality": 82} if photo else {}))
+    return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
+
+
+def scene_card(
+    name: str,
+    image: Image8,
+    labels: NDArray[np.uint8],
+    uncertain: tuple[NDArray[np.float32], float],
+    colours: Colours,
+    oracle_labels: NDArray[np.uint8] | None = None,
+) -> SceneCard:
+    """The card of one image.
+
+    Args:
+        name: of the image.
+        image: shape (h, w, 3).
+        labels: predicted, shape (h, w).
+        uncertain: entropies 0..1, shape (h, w), and the mean confidence.
+        colours: of the classes.
+        oracle_labels: true ones, shape (h, w), where target labels were given.
+    """
+    return SceneCard(
+        name,
+        data_uri(image, photo=True),
+        data_uri(painted(labels, colours), photo=False),
+        data_uri(glowing(uncertain[0]), photo=True),
+        uncertain[1],
+        None if oracle_labels is None else data_uri(painted(oracle_labels, colours), photo=False),
+    )
