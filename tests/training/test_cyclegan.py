@@ -164,3 +164,9 @@ def test_patches_are_parts_of_the_images(side: int, step: int) -> None:
     assert (batch.diff(dim=-1) == 1).all()
     assert (batch.diff(dim=-2) == 12).all()
     assert torch.equal(batch, patches(numbered, 3, side)(step))
+
+
+def test_each_step_has_patches_of_its_own() -> None:
+    batches = patches(images(0, 8, 24), 2, 16)
+    assert not torch.equal(batches(0), batches(1))
+    assert not torch.equal(batches(0), patches(images(0, 8, 24), 2, 16, seed=1)(0))
