@@ -6,7 +6,8 @@ import pytest
 from bench.made import SUITE, SUM
 
 from paretoda.bench.bench import Bench
-from paretoda.bench.contenders import Contender, RunSpec, baseline, cross, plan, read_contenders
+from paretoda.bench.contender_files import baseline, read_contenders
+from paretoda.bench.contenders import Contender, RunSpec, cross, plan
 from paretoda.bench.jobs import Tally
 from paretoda.bench.suites import SUITES, find_suite
 from paretoda.data.errors import DataError

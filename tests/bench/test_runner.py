@@ -8,7 +8,8 @@ import pytest
 from bench.made import ALONE, QUICK, SUITE, SUM, specs
 
 from paretoda.bench.bench import Bench
-from paretoda.bench.contenders import Contender, baseline
+from paretoda.bench.contender_files import baseline
+from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import How
 from paretoda.bench.runner import TRIES, run_local
 from paretoda.bench.store import Store

@@ -3,7 +3,8 @@
 import pytest
 from bench.made import ALONE, FLAGS, SUITE, SUM, specs
 
-from paretoda.bench.contenders import Contender, baseline
+from paretoda.bench.contender_files import baseline
+from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import results
 from paretoda.bench.selection import select_variants
 from paretoda.bench.tuning import GRID, told, tune_weights, weight_variants

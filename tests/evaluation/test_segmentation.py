@@ -152,9 +152,9 @@ def test_rows_are_pixels_of_the_maps_in_evaluation_mode():
     assert model.encoder[1].training
     features = functional.conv2d(inputs, model.encoder[0].weight, model.encoder[0].bias, stride=4)
     for rows in (source, target):
-        assert rows.index.bincount().tolist() == [7] * 5
+        assert rows.index.tolist() == list(range(35))
         for image in range(5):
-            own = rows.index == image
+            own = slice(7 * image, 7 * image + 7)
             distances = (rows.features[own].unsqueeze(1) - features[image].flatten(1).T).norm(dim=2)
             assert distances.min(1).values.max().item() < 1e-5, "every row is a pixel of its image"
             assert len(distances.argmin(1).unique()) == 7
@@ -172,7 +172,7 @@ def test_labels_are_the_nearest_and_ignored_pixels_are_dropped():
     model = Model(nn.Identity(), nn.Identity())
     source = pixel_snapshot_rows(model, [corners.unsqueeze(1).float()], [labels], per_image=60)
     assert source.features.squeeze(1).long().equal(source.labels)
-    assert source.index.bincount().tolist() == [40, 60]
+    assert len(source.index) == 40 + 60
     assert int(source.labels.max()) < 4
 
 

@@ -9,12 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from paretoda.bench.baselines import BASELINES
 from paretoda.bench.tasks import Suite
 from paretoda.core.names import unknown
-from paretoda.job.config_file import read_toml
 from paretoda.job.presets import for_suite
 from paretoda.job.settings import SettingsError, make_settings
+
+ORACLE = "oracle"
+"""Among a contender's settings: its source is the target with its labels, the most that anybody could reach."""
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Contender:
 
     Args:
         name: of the row.
-        settings: that differ from the defaults; "baseline" alone names a shallow one.
+        settings: that differ from the defaults; "baseline" alone names a shallow one, "oracle" reads target labels.
     """
 
     name: str
@@ -69,7 +70,7 @@ class RunSpec:
     @property
     def steps(self) -> int:
         """How much of the progress it is."""
-        return 1 if "baseline" in self.contender.settings else make_settings(self.settings).steps
+        return 1 if "baseline" in self.contender.settings else make_settings(without_oracle(self.settings)).steps
 
     @property
     def line(self) -> dict[str, Any]:
@@ -95,9 +96,15 @@ def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Checked settings as JSON reads them back: what was given, and always which losses under which scheme."""
     if "baseline" in settings:
         return dict(settings)
-    made = make_settings(settings)
+    made = make_settings(without_oracle(settings))
     given = made.model_dump(mode="json", exclude_unset=True)
-    return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme}
+    oracle = {ORACLE: True} if settings.get(ORACLE) else {}
+    return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme, **oracle}
+
+
+def without_oracle(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """What is a setting of a run: who is trained on target labels is the bench's affair."""
+    return {name: value for name, value in settings.items() if name != ORACLE}
 
 
 def cross(methods: Iterable[str], target_losses: Sequence[str], schemes: Sequence[str], **same: Any) -> list[Contender]:
@@ -167,32 +174,3 @@ def _own_variants(contender: Contender, variants: Sequence[Mapping[str, Any]]) -
         free = {name: value for name, value in variant.items() if name not in contender.settings}
         found += [] if free in found else [free]
     return found
-
-
-def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
-    """Contenders from a TOML file: a table for each, its settings as in a config file, or `baseline = NAME`.
-
-    Args:
-        path: of the file.
-        same: settings of all; a contender's own come first.
-    """
-    found = []
-    for name, settings in read_toml(path).items():
-        if not isinstance(settings, dict):
-            raise SettingsError(f"{path}: {name!r} is no contender; write [{name!r}] and its settings below it")
-        if "baseline" in settings:
-            if len(settings) > 1:
-                raise SettingsError(f"{path}: {name!r} has a baseline, which takes no other settings; remove them")
-            found.append(baseline(settings["baseline"], name))
-            continue
-        values = {**same, **settings}
-        make_settings(values)
-        found.append(Contender(name, values))
-    return found
-
-
-def baseline(kind: str, name: str | None = None) -> Contender:
-    """A shallow contender."""
-    if kind not in BASELINES:
-        raise SettingsError(unknown("baseline", kind, BASELINES))
-    return Contender(name or kind, {"baseline": kind})

@@ -20,6 +20,8 @@ from paretoda.data.files import FileSamples
 from paretoda.training.files import whole_folder
 
 EMBEDDED = ("printed", "handwritten")
+DRAWN = "driving/"
+"""How the names of drawn scenes begin: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
 
 
@@ -46,7 +48,8 @@ class Loaded:
 
 def needs_files(task: Task) -> bool:
     """Whether a task reads anything that is not embedded."""
-    return not {task.source.path, task.target.path} <= set(EMBEDDED)
+    paths = (task.source.path, task.target.path)
+    return not all(path in EMBEDDED or path.startswith(DRAWN) for path in paths)
 
 
 def load(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -> Loaded:

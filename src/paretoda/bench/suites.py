@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from paretoda.bench.paper_suites import PAPER_SUITES
+from paretoda.bench.scene_suites import SCENE_SUITES
 from paretoda.bench.tasks import Part, Suite, Task, pairs
 from paretoda.core.names import unknown
 from paretoda.data.errors import DataError
@@ -59,6 +60,7 @@ SUITES: dict[str, Suite] = {
         ),
     ),
     **PAPER_SUITES,
+    **SCENE_SUITES,
 }
 """Name -> suite."""
 

@@ -14,8 +14,9 @@ import torch
 from numpy.typing import NDArray
 
 from paretoda.bench.baselines import BASELINES
-from paretoda.bench.contenders import RunSpec, run_folder
+from paretoda.bench.contenders import ORACLE, RunSpec, run_folder, without_oracle
 from paretoda.bench.loading import Loaded, load
+from paretoda.bench.scenes import take_scenes
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
 from paretoda.data.errors import DataError
@@ -47,7 +48,12 @@ def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = 
         after: called after every step.
     """
     begun = perf_counter()
-    given = spec.settings
+    given = without_oracle(spec.settings)
+    if find_suite(spec.suite).kind == "segmentation":
+        found = take_scenes(spec, given, data, after)
+        return {**spec.line, **found, "seconds": round(perf_counter() - begun, 3), "versions": environment()}
+    if spec.settings.get(ORACLE):
+        raise DataError("a contender with `oracle` is for segmentation suites; leave it out")
     loaded = _load(spec.suite, spec.task, data, work, bool(given.get("skip_bad")))
     if "baseline" in given:
         found = _baseline(given["baseline"], loaded)

@@ -37,11 +37,13 @@ class Task:
         source: with labels.
         target: its labels are for the table only.
         settings: that this task needs, whoever runs on it.
+        test: what is measured on, in segmentation; its labels are for the table only.
     """
 
     source: Part
     target: Part
     settings: Mapping[str, Any] = field(default_factory=dict)
+    test: Part | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class Suite:
     Args:
         about: one line.
         tasks: by name.
-        measure: what its tables show: "accuracy" or "mean_class_accuracy".
+        measure: what its tables show: "accuracy", "mean_class_accuracy" or, in segmentation, "miou".
         references: published numbers, a column for each task.
         class_references: published numbers, a column for each class; a suite with one task may have them.
     """
@@ -61,6 +63,11 @@ class Suite:
     measure: str = "accuracy"
     references: References = field(default_factory=dict)
     class_references: References = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The task of all its tasks: classification or segmentation."""
+        return "segmentation" if self.measure == "miou" else "classification"
 
 
 def pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, Task]:

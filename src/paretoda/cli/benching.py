@@ -15,7 +15,8 @@ import typer
 from paretoda import __version__
 from paretoda.bench.bench import Bench
 from paretoda.bench.by_class import class_rows
-from paretoda.bench.contenders import Contender, baseline, cross, plan, read_contenders
+from paretoda.bench.contender_files import baseline, read_contenders
+from paretoda.bench.contenders import Contender, cross, plan
 from paretoda.bench.loading import needs_files
 from paretoda.bench.paper_rows import left_out, paper_contenders
 from paretoda.bench.runner import run_local
@@ -34,6 +35,7 @@ from paretoda.report.tables import Look, Table, make_table
 from paretoda.training.files import write_text
 
 _METHODS = ("source-only", "dann")
+_SCENE_METHODS = ("source-only", "advent")
 _TARGET_LOSSES = ("none", "tcm")
 _SCHEMES = ("linear", "paretoda")
 _PAPER = Path("paper")
@@ -75,14 +77,16 @@ class Wanted:
 
     def rows(self) -> list[Contender]:
         """All contenders, in the order of the table."""
+        scenes = find_suite(self.suite).kind == "segmentation"
+        same = {**({"task": "segmentation"} if scenes else {}), **self.settings}
         found = [baseline(name) for name in self.baselines]
         if self.contenders == _PAPER:
             found += paper_contenders(self.suite, self.settings)
         elif self.contenders is not None:
-            found += read_contenders(self.contenders, self.settings)
-        methods = self.methods or (() if found else _METHODS)
+            found += read_contenders(self.contenders, same)
+        methods = self.methods or (() if found else _SCENE_METHODS if scenes else _METHODS)
         losses, schemes = self.target_losses or _TARGET_LOSSES, self.schemes or _SCHEMES
-        return [*found, *cross(methods, losses, schemes, **self.settings)]
+        return [*found, *cross(methods, losses, schemes, **same)]
 
 
 def run_bench(

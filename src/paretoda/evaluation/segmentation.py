@@ -126,22 +126,21 @@ def pixel_snapshot_rows(
         device: where the batches are sent; the results are on the CPU.
 
     Returns:
-        Features (N, d), logits (N, K), the source's labels (N,), and the position of each row's image as index.
+        Features (N, d), logits (N, K), the source's labels (N,), and 0..N-1 as index; image by image.
     """
     generator = torch.Generator().manual_seed(seed)
     pairs = zip(batches, repeat(None)) if labels is None else zip(batches, labels, strict=True)
     rows: list[tuple[Tensor, ...]] = []
-    images = 0
     with evaluation_mode(model):
         for inputs, truth in pairs:
             maps = model.encoder(inputs.to(device))
             image, place, own = _drawn(truth, maps, per_image, generator)
             values = [found.flatten(2).cpu()[image, :, place] for found in (maps, model.head(maps))]
-            rows.append((*values, image + images, own))
-            images += len(inputs)
+            rows.append((*values, own))
     if not sum(len(part[0]) for part in rows):
         raise ValueError("there is no pixel to look at: no image was given, or none has a label")
-    features, logits, index, found = (torch.cat(part) for part in zip(*rows, strict=True))
+    features, logits, found = (torch.cat(part) for part in zip(*rows, strict=True))
+    index = torch.arange(len(features))
     return Target(features, logits, index) if labels is None else Source(features, logits, index, labels=found)
 
 

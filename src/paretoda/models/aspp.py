@@ -67,6 +67,12 @@ class PixelHead(nn.Module):
         logits: Tensor = self.main(last)
         return logits if self.second is None else logits + self.second(last)
 
+    def classifier_weights(self) -> tuple[Tensor, Tensor]:
+        """All numbers of either of two classifiers, as vectors that gradients flow through."""
+        if self.second is None:
+            raise ValueError("this head has one classifier; CLAN needs classifiers=2")
+        return self.main.flat(), self.second.flat()
+
     def further(self, features: Tensor) -> tuple[Tensor, ...]:
         """(), or the auxiliary classifier's logits, or those of both classifiers; each (n, K, h, w)."""
         if self.auxiliary is not None:

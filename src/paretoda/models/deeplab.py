@@ -12,7 +12,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
-from paretoda.models.weights import _check, _read
+from paretoda.models.weights import check_fit, read_tensors
 
 _LOG = logging.getLogger(__name__)
 _DILATIONS = (1, 1, 2, 4)
@@ -115,10 +115,10 @@ def load_body(body: nn.Module, path: str | Path) -> tuple[str, ...]:
         path: a local .pth, .pt, .bin or .safetensors file.
     """
     path = Path(path)
-    state = {_plain(key): tensor for key, tensor in _read(path).items()}
+    state = {_plain(key): tensor for key, tensor in read_tensors(path).items()}
     unused = tuple(key for key in state if key.startswith(_CLASSIFIERS))
     state = {key: tensor for key, tensor in state.items() if key not in unused}
-    _check(state, body.state_dict(), path)
+    check_fit(state, body.state_dict(), path)
     # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
     body.load_state_dict(state)
     if unused:

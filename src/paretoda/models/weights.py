@@ -28,12 +28,12 @@ def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
     Only the file's classifier (fc.*, _fc.*) may go unused, and only where the model has none; a log message says so.
     """
     path = Path(path)
-    state = _read(path)
+    state = read_tensors(path)
     wanted = model.state_dict()
     has_classifier = any(key.startswith(_CLASSIFIER) for key in wanted)
     unused = () if has_classifier else tuple(key for key in state if key.startswith(_CLASSIFIER))
     state = {key: tensor for key, tensor in state.items() if key not in unused}
-    _check(state, wanted, path)
+    check_fit(state, wanted, path)
     # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
     model.load_state_dict(state)
     if unused:
@@ -41,7 +41,8 @@ def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
     return unused
 
 
-def _read(path: Path) -> dict[str, Tensor]:
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """The tensors in a file by name; nothing in it is executed."""
     if path.suffix not in _SUFFIXES:
         raise WeightsError(f"{path}: weights are read from {', '.join(_SUFFIXES)} files, convert it first")
     if not path.is_file():
@@ -58,7 +59,8 @@ def _read(path: Path) -> dict[str, Tensor]:
     return dict(state)
 
 
-def _check(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:
+def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:
+    """Raise unless the file's tensors are those of the model, but for BatchNorm's counters."""
     # Files older than PyTorch 0.4.1, torchvision's first ones among them, have no counters.
     missing = [key for key in wanted if key not in found and not key.endswith(".num_batches_tracked")]
     unknown = [key for key in found if key not in wanted]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -18,6 +19,9 @@ _LABELLED: tuple[Part, Part] = ("source", "held-out-source")
 _UNLABELLED: tuple[Part, Part] = ("target", "held-out-target")
 _SCENES = 8
 """Images at a time in segmentation."""
+_MOST = 200
+"""Images of a part, with 32 pixels each: as many rows as a small set of images has."""
+_PIXELS = 32
 
 
 def take_snapshot(pair: DomainPair | ScenePair, model: Model, device: torch.device, batch_size: int = 256) -> Snapshot:
@@ -46,14 +50,19 @@ def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:
         for inputs in pair.whole("target", _SCENES):
             yield inputs.to(device)
 
+    how: dict[str, Any] = {"per_image": _PIXELS, "device": device}
     source, held_out_source = (
         pixel_snapshot_rows(
-            model, pair.whole(part, _SCENES), pair.labels_in_batches(part, _SCENES), device=device, seed=number
+            model,
+            pair.whole(part, _SCENES, _MOST),
+            pair.labels_in_batches(part, _SCENES, _MOST),
+            seed=number,
+            **how,
         )
         for number, part in enumerate(_LABELLED)
     )
     target, held_out_target = (
-        pixel_snapshot_rows(model, pair.whole(part, _SCENES), device=device, seed=number)
+        pixel_snapshot_rows(model, pair.whole(part, _SCENES, _MOST), seed=number, **how)
         for number, part in enumerate(_UNLABELLED, len(_LABELLED))
     )
     return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)

@@ -16,7 +16,6 @@ from paretoda.objectives.segmentation.pseudo_labels import (
     global_threshold,
     soft_labels,
 )
-from paretoda.objectives.segmentation.spatial_priors import spatial_priors
 
 SEEDS, CLASSES = st.integers(0, 300), st.integers(2, 8)
 PORTIONS = st.floats(0.01, 1.0)
@@ -145,19 +144,3 @@ def test_soft_labels_become_hard_ones():
     hard, soft = balanced_labels(found, thresholds), soft_labels(found, thresholds, 1e-6)
     assert soft.argmax(1)[hard != IGNORE].equal(hard[hard != IGNORE].long())
     assert (soft.sum(1) > 0).equal(hard != IGNORE)
-
-
-def test_priors_say_where_classes_lie():
-    labels = torch.zeros(3, 8, 8, dtype=torch.int64)
-    labels[:, 4:] = 1
-    labels[0, 0] = IGNORE
-    priors = spatial_priors([labels[:1], labels[1:]], 3, (4, 4), sigma=0)
-    assert priors.shape == (3, 4, 4)
-    assert priors.mean((1, 2)).tolist() == pytest.approx([1, 1, 1])
-    assert priors[1, 2:].flatten().tolist() == pytest.approx([2.0] * 8)
-    assert not priors[1, :2].any()
-    assert priors[0, 0, 0].item() < priors[0, 1, 0].item(), "an ignored pixel is no pixel of the class"
-    assert (priors[2] == 1).all(), "a class without a pixel lies everywhere"
-    smooth = spatial_priors([labels], 3, (4, 4), sigma=1.0)
-    assert smooth.mean((1, 2)).tolist() == pytest.approx([1, 1, 1])
-    assert 0 < smooth[1, 0, 0] < smooth[1, 1, 0] < smooth[1, 2, 0] < smooth[1, 3, 0]

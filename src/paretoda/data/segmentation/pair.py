@@ -92,18 +92,24 @@ class ScenePair:
             guide_index=None if chosen is None else torch.from_numpy(chosen),
         )
 
-    def whole(self, part: Part, batch_size: int) -> Iterator[Tensor]:
-        """All images of a part in order, neither augmented nor translated, (b, 3, h, w) at a time."""
-        places = self.places(part)
+    def whole(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
+        """All images of a part in order, neither augmented nor translated, (b, 3, h, w) at a time.
+
+        Args:
+            part: which.
+            batch_size: b.
+            most: where there are more, so many of them, spread evenly.
+        """
+        places = self._some(part, most)
         rows = self._rows(part)
         for start in range(0, len(places), batch_size):
             yield rows.evaluate(places[start : start + batch_size])
 
-    def labels_in_batches(self, part: Part, batch_size: int) -> Iterator[Tensor]:
+    def labels_in_batches(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
         """The source's label maps of a part, in the order and at the size of `whole`, int64 (b, h, w) at a time."""
         if not part.endswith("source"):
             raise DataError(f"the part {part!r} has no labels: only the source has")
-        places = self.places(part)
+        places = self._some(part, most)
         return (
             torch.from_numpy(self.source.maps(places[start : start + batch_size])).long()
             for start in range(0, len(places), batch_size)
@@ -138,6 +144,12 @@ class ScenePair:
             "target": self.target_train,
             "held-out-target": self.target_held_out,
         }.get(part, np.arange(len(every)))
+
+    def _some(self, part: Part, most: int | None) -> Places:
+        places = self.places(part)
+        if most is None or len(places) <= most:
+            return places
+        return places[np.linspace(0, len(places) - 1, most).round().astype(np.int64)]
 
     def _translated(self, source: Tensor, target: Tensor, step: int) -> Tensor:
         if self.translation is None:

@@ -44,7 +44,7 @@ class Cbst(Objective):
             above 0.9, in every round.
         mrkld: weight of the divergence from uniform predictions at the taught pixels; 0.1 in CRST.
         lrent: α of soft labels; 0 for hard ones. Not with the rule "fda".
-        priors: of the places of classes, shape (K, h, w), see `spatial_priors`; None for none.
+        priors: of the places of classes, shape (K, h, w), 1 on average over the places of each; None for none.
     """
 
     progress: Tensor

@@ -1,0 +1,90 @@
+"""One run of a segmentation benchmark: its scenes, the run, and the overlap of classes on the test images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from paretoda.bench.contenders import ORACLE, RunSpec
+from paretoda.bench.loading import DRAWN
+from paretoda.bench.store import Row
+from paretoda.bench.suites import find_suite
+from paretoda.bench.tasks import Part
+from paretoda.data.driving import DRIVING_CLASSES, driving_scenes
+from paretoda.data.errors import DataError
+from paretoda.data.segmentation import SceneSamples, open_scenes
+from paretoda.job.adapt import segment
+from paretoda.job.listeners import Listeners
+from paretoda.job.segmentation.results import SceneRun, measured
+from paretoda.training.loop import After
+
+
+def take_scenes(spec: RunSpec, given: Mapping[str, Any], data: Path | None, after: Sequence[After]) -> Row:
+    """Run it; the labels of the test images are used when everything is over.
+
+    Args:
+        spec: of the run.
+        given: its settings.
+        data: folder of the suites' files.
+        after: called after every step.
+    """
+    task = find_suite(spec.suite).tasks[spec.task]
+    if "baseline" in given:
+        raise DataError("shallow baselines are for classification suites; leave out --baselines")
+    assert task.test is not None  # every task of a segmentation suite has one
+    target = load_scenes(task.target, data)
+    source = target if spec.settings.get(ORACLE) else load_scenes(task.source, data)
+    settings = {"reference": False, **task.settings, **given, "seed": spec.seed}
+    run = segment(source, target.without_labels(), listeners=Listeners(after=after), **settings)
+    return _measured(run, load_scenes(task.test, data))
+
+
+def _measured(run: SceneRun, test: SceneSamples) -> Row:
+    if run.classes != test.classes:
+        raise DataError(f"the model's classes {run.classes} are not those of the test images, {test.classes}")
+    row: Row = {"miou": {}, "accuracy": {}, "per_class": {}}
+    for kind, model in (("chosen", run.model), ("last", run.last)):
+        scores, _ = measured(model, test)
+        row["miou"][kind], row["accuracy"][kind] = scores.miou, scores.accuracy
+        pairs = zip(run.classes, scores.iou, strict=True)
+        row["per_class"][kind] = {name: None if np.isnan(value) else value for name, value in pairs}
+    names = run.history[-1]["weights"]
+    return {
+        **row,
+        "selection": run.settings.select,
+        "chosen_step": run.chosen,
+        "scores": run.scores,
+        "moves": run.moves,
+        "weights": {name: float(np.mean([line["weights"][name] for line in run.history])) for name in names},
+        "config": run.settings.model_dump(mode="json"),
+    }
+
+
+@lru_cache(maxsize=8)
+def load_scenes(part: Part, data: Path | None) -> SceneSamples:
+    """The scenes of a part, with labels: drawn ones, .npz files with plus signs between them, or a folder."""
+    if part.path.startswith(DRAWN):
+        gap, seed = part.path.removeprefix(DRAWN).split("/")
+        x, y = driving_scenes(part.take or 500, seed=int(seed), gap=float(gap))
+        return open_scenes((x, y, list(DRIVING_CLASSES)), labelled=True)
+    if data is None:
+        raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
+    paths = [data / name for name in part.path.split("+")]
+    if missing := [path for path in paths if not path.exists()]:
+        raise DataError(f"{missing[0]} is missing; name the folder of the suite's files with --data")
+    if paths[0].suffix != ".npz":
+        return open_scenes(paths[0], labelled=True)
+    files = [_read(path) for path in paths]
+    x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
+    return open_scenes((x, y, files[0]["classes"].tolist()), labelled=True)
+
+
+def _read(path: Path) -> dict[str, Any]:
+    with np.load(path, allow_pickle=False) as file:
+        if missing := [name for name in ("x", "y", "classes") if name not in file]:
+            raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
+        return {name: file[name] for name in file.files}
