@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from math import log10
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e6860b", "#17a2a8", "#8c564b", "#d13fa5", "#111111")
 """Far apart on white, also in print."""
+_FEW_POWERS = 2.5
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 
 
@@ -38,12 +40,14 @@ def panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) 
 
 
 def round_logs(axes: Axes, axis: str) -> None:
-    """A logarithmic axis ("x" or "y") with numbers at 1, 2, 5, 10, ..."""
+    """A logarithmic axis ("x" or "y") with numbers at 1, 2, 5, 10, ..., or at powers of ten where it spans many."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415
 
     getattr(axes, f"set_{axis}scale")("log")
     own = axes.xaxis if axis == "x" else axes.yaxis
-    own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
+    low, high = own.get_data_interval()
+    few = low > 0 and log10(high / low) <= _FEW_POWERS
+    own.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0) if few else (1.0,)))
     own.set_minor_locator(NullLocator())
     own.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
 

@@ -153,7 +153,7 @@ div{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-
 td:first-child{min-width:9rem}
 th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
 th{color:var(--soft);vertical-align:bottom}th:first-child,td:first-child,.words *{text-align:left}
-td{overflow-wrap:anywhere}
+td{overflow-wrap:anywhere}td:not(:first-child){white-space:nowrap}.words td{white-space:normal}
 """
 
 _FRAME = Markup(

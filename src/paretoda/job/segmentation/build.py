@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import nn
 from paretoda.core.problem import reads_guide
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
+from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.segmenter import Segmenter, make_segmenter, segmenter_groups
@@ -19,6 +21,7 @@ from paretoda.objectives.segmentation import (
     make_pixel_method,
     make_pixel_target_loss,
 )
+from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
 from paretoda.training.joined import JoinedOptimiser
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -28,6 +31,7 @@ _RATES = {"adam": (3e-3, 1 / 3), "sgd": (2.5e-4, 0.4)}
 """Optimiser -> learning rate of the network, and that of adversaries as a share of it: 1e-3, and the published 1e-4."""
 _GUIDE_PIXELS = 1024
 """Of a step: each is compared with the whole bank of the target's pixels."""
+_ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
 _LEVELLED = ("adasegnet", "advent", "minent", "cycada")
 _TAUGHT = ("cbst", "crst")
 
@@ -77,8 +81,10 @@ def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
 def _alignment_options(
     settings: Settings, pair: ScenePair, model: Segmenter, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the data know: as many adversaries as the network has outputs, and where classes lie (`priors=true`)."""
+    """What the data know: how many outputs and how large maps adversaries see, where classes lie (`priors=true`)."""
     found = dict(options)
+    if settings.method in _ADVERSARIES and not found.get("enlarge"):
+        found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(_map_size(pair, model))))))
     if settings.method in _LEVELLED and settings.levels > 1:
         found.setdefault("levels", settings.levels)
     if settings.method in _TAUGHT and "priors" in found:
@@ -86,10 +92,15 @@ def _alignment_options(
         if not isinstance(wanted, bool):
             raise SettingsError("alignment.priors is true or false: the priors are counted in the source's labels")
         if wanted:
-            with torch.no_grad():
-                size = model.encoder(torch.zeros(1, *pair.input_shape)).shape[-2:]
-            found["priors"] = pair.source_priors(*size).float()
+            found["priors"] = pair.source_priors(*_map_size(pair, model)).float()
     return found
+
+
+def _map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
+    """Height and width of the target's features."""
+    with evaluation_mode(model):
+        height, width = model.encoder(torch.zeros(1, *pair.input_shape)).shape[-2:]
+    return int(height), int(width)
 
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
