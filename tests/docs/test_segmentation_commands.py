@@ -1,0 +1,52 @@
+"""The documented commands of segmentation run: the embedded bench, and GTA5 to Cityscapes on small files."""
+
+import json
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+import torch
+from cli.processes import command
+from data.segmentation.conftest import Writer
+
+from paretoda.models.resnet import resnet101
+
+PAGE = (Path(__file__).parents[2] / "docs" / "segmentation.md").read_text(encoding="utf-8")
+
+
+def commands(heading: str) -> list[list[str]]:
+    """The commands of the first block below a heading, as lists of words, without `paretoda`."""
+    block = re.search(rf"^## {heading}.*?```\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    assert block is not None
+    lines = block.group(1).replace("\\\n", " ").splitlines()
+    return [shlex.split(line, comments=True)[1:] for line in lines]
+
+
+@pytest.mark.slow
+def test_the_embedded_bench_runs(tmp_path):
+    (given,) = commands("Try it without data")
+    end = command(*[str(tmp_path / "bench") if word == "BENCH" else word for word in given], "--steps", 4, "--jobs", 2)
+    assert end.code == 0, end.err
+    assert "flat-muted" in (tmp_path / "bench" / "chosen.md").read_text()
+
+
+@pytest.mark.slow
+def test_gta5_to_cityscapes_with_deeplab_and_resnet101_from_the_documented_command(tmp_path):
+    writer = Writer(tmp_path)
+    source = writer.gta5(6)
+    target = writer.cityscapes({"aachen_000000": 12, "bochum_000001": 10})
+    writer.cityscapes({"lindau_000000": 2}, split="val")
+    torch.save(resnet101().state_dict(), tmp_path / "resnet101.pth")
+    places = {"GTA5": source, "Cityscapes": target, "RUN": tmp_path / "run", "120000": 2, "cuda": "cpu"}
+    places |= {"resnet101.pth": tmp_path / "resnet101.pth", "1024x512": "96x64", "1280x720": "112x72"}
+    places |= {"Cityscapes/leftImg8bit/val": target / "leftImg8bit" / "val"}
+    adapt, evaluate = ([str(places.get(word, word)) for word in words] for words in commands("GTA5 to Cityscapes"))
+    end = command(*adapt)
+    assert end.code == 0, end.err
+    assert len(list((tmp_path / "run" / "predictions").rglob("*.png"))) == 22
+    end = command(*evaluate)
+    assert end.code == 0, end.err
+    found = json.loads(end.out.splitlines()[-1])
+    assert len(found["per_class"]) == 19
+    assert found["samples"] == 2
