@@ -102,7 +102,7 @@ def test_a_picture_too_small_is_refused() -> None:
 def test_the_shares_written_here_are_those_of_camvid(shared_data: Path) -> None:
     parts = [np.load(shared_data / "camvid" / f"train-{light}-120x160.npz") for light in ("day", "dusk")]
     truth = np.concatenate([part["y"] for part in parts])
-    known = ["sign" if name == "sign_symbol" else name for name in parts[0]["classes"]]
+    known = ["sign_symbol" if name == "sign_symbol" else name for name in parts[0]["classes"]]
     assert tuple(known) == DRIVING_CLASSES
     shares = np.bincount(truth.ravel(), minlength=256)[:11] / truth.size * 100
     assert np.allclose(shares, CAMVID_SHARES, atol=0.01)

@@ -90,3 +90,27 @@ def test_information_is_lowered_by_descent():
         before = objective(source, target_of(target.features, logits))
         step = torch.autograd.grad(before, logits)[0]
         assert objective(source, target_of(target.features, logits - 0.1 * step)).item() < before.item()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_prior_is_what_certain_predictions_should_be_as_frequent_as(seed):
+    generator = torch.Generator().manual_seed(seed)
+    log_p = torch.randn(40, 4, generator=generator, dtype=torch.float64).log_softmax(1)
+    prior = torch.rand(4, generator=generator, dtype=torch.float64) + 0.1
+    log_prior = (prior / prior.sum()).log()
+    p, mean = log_p.exp(), log_p.exp().mean(0)
+    expected = (mean * (mean.log() - log_prior)).sum() - (p * log_p).sum(1).mean()
+    torch.testing.assert_close(missing_information(log_p, log_prior), expected)
+    assert missing_information(log_p, log_prior) > 0
+    uniform = torch.full((4,), -math.log(4), dtype=torch.float64)
+    torch.testing.assert_close(missing_information(log_p, uniform), math.log(4) - information(log_p))
+    counts = torch.tensor([5, 3, 1, 1])
+    certain = torch.full((10, 4), -60.0, dtype=torch.float64)
+    certain[torch.arange(10), torch.repeat_interleave(torch.arange(4), counts)] = 60.0
+    assert missing_information(certain.log_softmax(1), (counts / 10).double().log()).item() == pytest.approx(0, abs=1e-12)
+
+
+def test_a_prior_of_another_size_or_with_a_zero_is_refused():
+    for wrong in ([0.5, 0.5], [0.5, 0.5, 0.0]):
+        with pytest.raises(ValueError, match="prior must be 3 numbers above 0"):
+            Information(4, 3, prior=wrong)

@@ -22,9 +22,6 @@ from paretoda.job.listeners import Listeners
 from paretoda.job.segmentation.results import SceneRun, measured
 from paretoda.training.loop import After
 
-_OTHER_NAMES = {"sign_symbol": "sign"}
-"""Names of CamVid's classes that are not the same everywhere."""
-
 
 def take_scenes(spec: RunSpec, given: Mapping[str, Any], data: Path | None, after: Sequence[After]) -> Row:
     """Run it; the labels of the test images are used when everything is over.
@@ -83,8 +80,7 @@ def load_scenes(part: Part, data: Path | None) -> SceneSamples:
         return open_scenes(paths[0], labelled=True)
     files = [_read(path) for path in paths]
     x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
-    classes = [_OTHER_NAMES.get(name, name) for name in files[0]["classes"].tolist()]
-    return open_scenes((x, y, classes), labelled=True)
+    return open_scenes((x, y, files[0]["classes"].tolist()), labelled=True)
 
 
 def _read(path: Path) -> dict[str, Any]:

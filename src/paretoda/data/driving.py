@@ -22,7 +22,7 @@ from paretoda.domains import IGNORE
 
 DRIVING_CLASSES = (
     *("sky", "building", "pole", "road", "pavement", "tree"),
-    *("sign", "fence", "car", "pedestrian", "bicyclist"),
+    *("sign_symbol", "fence", "car", "pedestrian", "bicyclist"),
 )
 Pixels = NDArray[np.uint8]
 _Thing = tuple[float, Callable[[], None]]

@@ -41,7 +41,7 @@ def test_names_stand_where_they_belong() -> None:
     assert CITYSCAPES.colours[13] == (0, 0, 142)
     assert len(SYNTHIA.occurring) == 16
     assert {SYNTHIA.names[cls] for cls in set(range(19)) - set(SYNTHIA.occurring)} == {"terrain", "truck", "train"}
-    assert CAMVID.names[4:7] == ("pavement", "tree", "sign")
+    assert CAMVID.names[4:7] == ("pavement", "tree", "sign_symbol")
 
 
 def test_the_two_ways_between_camvid_and_cityscapes_agree() -> None:

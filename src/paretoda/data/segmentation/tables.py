@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from paretoda.data.errors import DataError
 from paretoda.data.segmentation.label_table import Colour, LabelTable, palette
 
-_ALIASES = {"sign_symbol": "sign"}
+_ALIASES = {"sign": "sign_symbol"}
 
 _NINETEEN: tuple[tuple[str, int, Colour], ...] = (
     ("road", 7, (128, 64, 128)),
@@ -61,7 +61,7 @@ _ELEVEN: tuple[tuple[str, Colour], ...] = (
     ("road", (128, 64, 128)),
     ("pavement", (60, 40, 222)),
     ("tree", (128, 128, 0)),
-    ("sign", (192, 128, 128)),
+    ("sign_symbol", (192, 128, 128)),
     ("fence", (64, 64, 128)),
     ("car", (64, 0, 128)),
     ("pedestrian", (64, 64, 0)),

@@ -34,6 +34,9 @@ _GUIDE_PIXELS = 1024
 _ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
 _LEVELLED = ("adasegnet", "advent", "minent", "cycada")
 _TAUGHT = ("cbst", "crst")
+_DIVERSE = ("tcm", "im")
+_RAREST = 1e-3
+"""Least share of a class in the prior of target losses."""
 
 
 def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
@@ -62,11 +65,22 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
             settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
         ),
         **{
-            part: make_pixel_target_loss(name, **shape, options=options[part])
+            part: make_pixel_target_loss(name, **shape, options=_with_prior(name, pair, options[part]))
             for part, name in settings.target_losses.items()
         },
     }
     return {name: objective for name, objective in made.items() if objective is not None}
+
+
+def _with_prior(name: str, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
+    """Losses that ask for diversity ask for the source's class frequencies: roads are larger than signs everywhere."""
+    if name not in _DIVERSE or not isinstance(options.get("prior", "source"), str):
+        return options
+    wanted = options.get("prior", "source")
+    if wanted not in ("source", "uniform"):
+        raise SettingsError(f"target.prior is source, uniform or a number for each class; not {wanted!r}")
+    prior = pair.source_frequencies().clamp(min=_RAREST).tolist() if wanted == "source" else None
+    return {**options, "prior": prior}
 
 
 def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:

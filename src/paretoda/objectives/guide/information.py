@@ -15,13 +15,14 @@ class InformationGuide(Objective):
     Args:
         features: width of the features; not used.
         classes: number of classes; not used.
-        target_loss: not used.
+        target_loss: its prior of the classes counts here as well, where it has one.
     """
 
-    def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:  # noqa: ARG002
+    def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:
         super().__init__()
         self.features, self.classes = features, classes
+        self._prior = lambda: getattr(target_loss, "log_prior", None)  # a function is no submodule: nothing is saved
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information of the held-out samples `target`."""
-        return missing_information(functional.log_softmax(target.logits, 1))
+        return missing_information(functional.log_softmax(target.logits, 1), self._prior())

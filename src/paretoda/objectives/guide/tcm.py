@@ -30,8 +30,9 @@ class TcmGuide(Objective):
             raise ValueError("the guide 'tcm' asks the discriminators of the target loss 'tcm': choose that one too")
         self.features, self.classes, self.paper_literal = features, classes, paper_literal
         self._log_refined = target_loss.log_refined  # a method is no submodule: nothing is listed or saved twice
+        self._prior = lambda: target_loss.log_prior  # wherever the target loss is
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information of the held-out samples `target`; with `paper_literal`, minus the information."""
         refined = self._log_refined(target.features, target.logits)
-        return -information(refined) if self.paper_literal else missing_information(refined)
+        return -information(refined) if self.paper_literal else missing_information(refined, self._prior())

@@ -7,6 +7,7 @@ when every prediction is certain and all classes are equally frequent, and a los
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -26,13 +27,30 @@ def information(log_probabilities: Tensor) -> Tensor:
     return entropies(marginal).squeeze(0) - entropies(log_probabilities).mean()
 
 
-def missing_information(log_probabilities: Tensor) -> Tensor:
+def missing_information(log_probabilities: Tensor, log_prior: Tensor | None = None) -> Tensor:
     """How much the mutual information lacks of its largest value, log min(n, K); never negative.
+
+    With a prior π the classes need not be equally frequent: mean entropy + KL(mean prediction, π), 0 when every
+    prediction is certain and the classes are as frequent as π says. A uniform π gives log K minus the information.
 
     Args:
         log_probabilities: log p, shape (n, K).
+        log_prior: log π, shape (K,); None: the classes should be equally frequent.
     """
-    return math.log(min(log_probabilities.shape)) - information(log_probabilities)
+    if log_prior is None:
+        return math.log(min(log_probabilities.shape)) - information(log_probabilities)
+    marginal = log_probabilities.logsumexp(0) - math.log(len(log_probabilities))
+    return (marginal.exp() * (marginal - log_prior)).sum() + entropies(log_probabilities).mean()
+
+
+def checked_prior(prior: Sequence[float] | None, classes: int) -> Tensor | None:
+    """The logarithm of a prior, shape (K,), after a check; None for None."""
+    if prior is None:
+        return None
+    found = torch.as_tensor(prior, dtype=torch.float32)
+    if found.shape != (classes,) or not bool((found > 0).all()):
+        raise ValueError(f"prior must be {classes} numbers above 0")
+    return (found / found.sum()).log()
 
 
 class RunningMarginal(nn.Module):
@@ -55,12 +73,12 @@ class RunningMarginal(nn.Module):
         self.momentum = momentum
         self.register_buffer("probabilities", torch.full((classes,), 1 / classes))
 
-    def forward(self, log_probabilities: Tensor) -> Tensor:
-        """The information of log p (n, K), with the past's share in the marginal; at most log K."""
+    def forward(self, log_probabilities: Tensor, log_prior: Tensor) -> Tensor:
+        """The missing information of log p (n, K) by log π (K,), with the past's share in the marginal."""
         own = log_probabilities.exp().mean(0)
         value = self._mixed(own.detach()).clamp(min=torch.finfo(own.dtype).tiny)
         marginal = value + (own - own.detach())
-        return -(marginal * marginal.log()).sum() - entropies(log_probabilities).mean()
+        return (marginal * (marginal.log() - log_prior)).sum() + entropies(log_probabilities).mean()
 
     @torch.no_grad()
     def learn(self, log_probabilities: Tensor) -> None:
@@ -75,6 +93,22 @@ class RunningMarginal(nn.Module):
         return self.momentum * self.probabilities.to(own) + (1 - self.momentum) * own
 
 
+def missing(log_probabilities: Tensor, log_prior: Tensor | None, marginal: RunningMarginal | None) -> Tensor:
+    """The missing information by a prior and a running mean, where there are such.
+
+    Args:
+        log_probabilities: log p, shape (n, K).
+        log_prior: shape (K,), or None.
+        marginal: or None.
+    """
+    if marginal is None:
+        return missing_information(log_probabilities, log_prior)
+    classes = log_probabilities.shape[1]
+    uniform = log_probabilities.new_full((classes,), -math.log(classes))
+    found: Tensor = marginal(log_probabilities, uniform if log_prior is None else log_prior)
+    return found
+
+
 class Information(Objective):
     """The information that the target's predictions lack.
 
@@ -82,17 +116,22 @@ class Information(Objective):
         features: width of the features; not used.
         classes: number of classes K.
         momentum: of a running mean prediction, in 0..1; with 0 it is the batch's own.
+        prior: how frequent the classes should be, K numbers; None: equally.
     """
 
-    def __init__(self, features: int, classes: int, *, momentum: float = 0.0) -> None:
+    log_prior: Tensor | None
+
+    def __init__(
+        self, features: int, classes: int, *, momentum: float = 0.0, prior: Sequence[float] | None = None
+    ) -> None:
         super().__init__()
         self.features, self.classes = features, classes
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
+        self.register_buffer("log_prior", checked_prior(prior, classes), persistent=False)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information; of log K with a running mean."""
-        log_p = functional.log_softmax(target.logits, 1)
-        return missing_information(log_p) if self.marginal is None else math.log(self.classes) - self.marginal(log_p)
+        return missing(functional.log_softmax(target.logits, 1), self.log_prior, self.marginal)
 
     def private_loss(self, source: Source, target: Target) -> None:  # noqa: ARG002
         """Nothing is lowered; in training the running mean is remembered here, as no forward changes the state."""

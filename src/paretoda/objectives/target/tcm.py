@@ -6,7 +6,7 @@ together with the classifier's prediction. Everything is done in log space: prob
 
 from __future__ import annotations
 
-import math
+from collections.abc import Sequence
 from typing import Literal
 
 import torch
@@ -17,7 +17,7 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.class_discriminators import ClassDiscriminators
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
-from paretoda.objectives.target.information import RunningMarginal, information, missing_information
+from paretoda.objectives.target.information import RunningMarginal, checked_prior, information, missing
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
@@ -77,7 +77,10 @@ class Tcm(Objective):
         detach: the encoder feels the predictions only; False: the discriminators' answers as well.
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
         momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
+        prior: how frequent the classes should be, K numbers; None: equally, as in the paper.
     """
+
+    log_prior: Tensor | None
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
         self,
@@ -91,14 +94,18 @@ class Tcm(Objective):
         detach: bool = True,
         paper_literal: bool = False,
         momentum: float = 0.0,
+        prior: Sequence[float] | None = None,
     ) -> None:
         super().__init__()
         if refine not in ("bayes", "logit"):
             raise ValueError(f"refine must be 'bayes' or 'logit', got {refine!r}")
+        if paper_literal and (prior is not None or momentum):
+            raise ValueError("paper_literal is Eq. 5 as printed: it has neither a prior nor a running mean")
         self.refine = refine
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
+        self.register_buffer("log_prior", checked_prior(prior, classes), persistent=False)
         self.discriminators: nn.Module = (
             Discriminator(features, width, classes) if light else ClassDiscriminators(features, classes, width)
         )
@@ -109,10 +116,7 @@ class Tcm(Objective):
         rows = rows.detach() if self.detach else rows
         scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
-        if self.marginal is None:
-            return -information(refined) if self.paper_literal else missing_information(refined)
-        found: Tensor = self.marginal(refined)
-        return -found if self.paper_literal else math.log(refined.shape[1]) - found
+        return -information(refined) if self.paper_literal else missing(refined, self.log_prior, self.marginal)
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """The discriminators' loss, on detached features."""
