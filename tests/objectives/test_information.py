@@ -107,7 +107,9 @@ def test_a_prior_is_what_certain_predictions_should_be_as_frequent_as(seed):
     counts = torch.tensor([5, 3, 1, 1])
     certain = torch.full((10, 4), -60.0, dtype=torch.float64)
     certain[torch.arange(10), torch.repeat_interleave(torch.arange(4), counts)] = 60.0
-    assert missing_information(certain.log_softmax(1), (counts / 10).double().log()).item() == pytest.approx(0, abs=1e-12)
+    assert missing_information(certain.log_softmax(1), (counts.double() / 10).log()).item() == pytest.approx(
+        0, abs=1e-12
+    )
 
 
 def test_a_prior_of_another_size_or_with_a_zero_is_refused():
