@@ -6,6 +6,7 @@ together with the classifier's prediction. Everything is done in log space: prob
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -17,7 +18,7 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.class_discriminators import ClassDiscriminators
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
-from paretoda.objectives.target.information import RunningMarginal, checked_prior, information, missing
+from paretoda.objectives.target.information import RunningMarginal, checked_prior, missing
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
@@ -99,8 +100,8 @@ class Tcm(Objective):
         super().__init__()
         if refine not in ("bayes", "logit"):
             raise ValueError(f"refine must be 'bayes' or 'logit', got {refine!r}")
-        if paper_literal and (prior is not None or momentum):
-            raise ValueError("paper_literal is Eq. 5 as printed: it has neither a prior nor a running mean")
+        if paper_literal and prior is not None:
+            raise ValueError("paper_literal is Eq. 5 as printed, which has no prior")
         self.refine = refine
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
@@ -116,7 +117,10 @@ class Tcm(Objective):
         rows = rows.detach() if self.detach else rows
         scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
-        return -information(refined) if self.paper_literal else missing(refined, self.log_prior, self.marginal)
+        found = missing(refined, self.log_prior, self.marginal)
+        if not self.paper_literal:
+            return found
+        return found - math.log(min(refined.shape) if self.marginal is None else refined.shape[1])
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """The discriminators' loss, on detached features."""
