@@ -88,6 +88,9 @@ class Model(nn.Module):
         head: features -> logits, shape (n, K).
     """
 
+    makes_maps: bool = False
+    """Whether logits have a place for every pixel: (n, K, h, w)."""
+
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()
         self.encoder = encoder

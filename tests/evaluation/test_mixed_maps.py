@@ -5,11 +5,13 @@ from torch import nn
 
 from paretoda.domains import Model, Snapshot, Source, Target
 from paretoda.evaluation.validators import MixVal
-from paretoda.evaluation.validators.mixed_maps import mixed_maps
+from paretoda.evaluation.mixed_maps import mixed_maps
 
 
 class Sign(Model):
     """Two classes: a pixel's value above 0, or not; linear, so that the larger share decides."""
+
+    makes_maps = True
 
     def __init__(self, shift=0.0):
         head = nn.Conv2d(1, 2, 1)

@@ -9,11 +9,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from paretoda.job.settings import Settings, make_settings
+from paretoda.job.tasks import ALONE
 
 NOT_FOR_ARRAYS = frozenset(
-    {"backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
-)
-"""Settings of images and of run directories; an estimator has neither."""
+    {"task", "backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
+).union(ALONE["segmentation"])
+"""Settings of images, of scenes and of run directories; an estimator has none of them."""
 
 
 class Parameters(BaseEstimator):  # type: ignore[misc]

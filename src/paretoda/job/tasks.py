@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 Task = Literal["classification", "segmentation"]
 
-_ALONE: Mapping[str, tuple[str, ...]] = {
+ALONE: Mapping[str, tuple[str, ...]] = {
     "classification": (
         "frozen",
         "bottleneck",
@@ -58,7 +58,7 @@ def check_task(task: Task, given: Collection[str]) -> None:
         task: of the run.
         given: names of the settings that somebody set to something else than their default.
     """
-    for other, names in _ALONE.items():
+    for other, names in ALONE.items():
         unheard = [f"--{name.replace('_', '-')}" for name in names if name in given]
         if other != task and unheard:
             raise ValueError(f"{', '.join(unheard)}: only for --task {other}")

@@ -88,6 +88,7 @@ class Segmenter(Model):
 
     encoder: PixelEncoder
     head: PixelHead
+    makes_maps = True
 
     def __init__(self, architecture: SegmenterArchitecture, weights: str | Path | None = None) -> None:
         body = _body(architecture)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from paretoda.domains import Model, Snapshot
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.evaluation.validators.mixed_maps import mixed_maps
+from paretoda.evaluation.mixed_maps import mixed_maps
 from paretoda.evaluation.validators.sampling import draw
 
 _BATCH = 128
@@ -101,8 +101,8 @@ class MixVal:
         """In 0..1."""
         batches = snapshot.target_inputs()
         first = next(batches)
-        with evaluation_mode(snapshot.model):
-            if snapshot.model(first[:1]).ndim == 4:
+        if snapshot.model.makes_maps:
+            with evaluation_mode(snapshot.model):
                 return mixed_maps(snapshot.model, chain([first], batches), share=self.share, images=_IMAGES)
         fitting = self.megabytes * 2**20 // max(1, first[0].numel() * first.element_size())
         chosen = draw(snapshot.target.index, max(2, min(self.samples, fitting)), self.seed)
