@@ -4,8 +4,8 @@ import torch
 from torch import nn
 
 from paretoda.domains import Model, Snapshot, Source, Target
-from paretoda.evaluation.validators import MixVal
 from paretoda.evaluation.mixed_maps import mixed_maps
+from paretoda.evaluation.validators import MixVal
 
 
 class Sign(Model):

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from paretoda.domains import Model, Snapshot
-from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.evaluation.mixed_maps import mixed_maps
+from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.evaluation.validators.sampling import draw
 
 _BATCH = 128
