@@ -1,0 +1,89 @@
+"""Runs of a segmentation benchmark: drawn streets, .npz files, the oracle's row."""
+
+import numpy as np
+import pytest
+
+from paretoda.bench.contender_files import read_contenders
+from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan
+from paretoda.bench.scene_suites import SCENE_SUITES
+from paretoda.bench.scenes import load_scenes
+from paretoda.bench.suites import SUITES
+from paretoda.bench.taking import take
+from paretoda.bench.tasks import Part, Suite, Task
+from paretoda.data.driving import DRIVING_CLASSES
+from paretoda.data.errors import DataError
+from paretoda.report.tables import make_table
+
+SETTINGS = {"task": "segmentation", "size": "48x36"}
+QUICK = {**SETTINGS, "steps": 2, "batch_size": 2, "evaluate_every": 1, "device": "cpu"}
+
+
+@pytest.fixture(autouse=True)
+def tiny(monkeypatch):
+    parts = Part("driving/1/0", 6), Part("driving/0/1", 20), Part("driving/0/2", 3)
+    suite = Suite("tiny", {"flat-muted": Task(parts[0], parts[1], SETTINGS, parts[2])}, measure="miou")
+    monkeypatch.setitem(SUITES, "tiny", suite)
+    return suite
+
+
+def row(settings, tmp_path):
+    return take(RunSpec("tiny", "flat-muted", Contender("one", settings), 0), None, tmp_path / "data")
+
+
+def test_a_run_has_overlaps_for_the_table_and_its_weights(tiny, tmp_path):
+    found = row({**QUICK, "method": "advent"}, tmp_path)
+    assert set(found["miou"]) == {"chosen", "last"}
+    assert set(found["per_class"]["last"]) == set(DRIVING_CLASSES)
+    present = [value for value in found["per_class"]["last"].values() if value is not None]
+    assert found["miou"]["last"] == pytest.approx(np.mean(present))
+    assert set(found["weights"]) == {"source", "alignment", "target"}
+    table = make_table([found], kind="last", measure=tiny.measure)
+    assert "miou" in table.caption
+
+
+def test_the_oracles_row_is_trained_on_the_target_and_its_key_is_another(tmp_path):
+    plain = {**QUICK, "method": "source-only"}
+    specs = [
+        RunSpec("tiny", "flat-muted", Contender("one", settings), 0) for settings in (plain, {**plain, ORACLE: True})
+    ]
+    assert specs[0].key != specs[1].key
+    assert specs[1].settings[ORACLE] is True
+    assert specs[1].steps == 2
+    one, other = row(plain, tmp_path), row({**plain, ORACLE: True}, tmp_path)
+    assert one["miou"] != other["miou"]
+    assert "There is no target" not in str(other)
+
+
+def test_contenders_of_a_file_and_of_a_cross_know_their_task(tmp_path, tiny):
+    (tmp_path / "c.toml").write_text('["a"]\nmethod = "cbst"\n["b"]\nmethod = "source-only"\noracle = true\n')
+    same = {"task": "segmentation"}
+    found = read_contenders(tmp_path / "c.toml", same) + cross(["fda"], ["none", "tcm"], ["linear"], **same)
+    assert [each.name for each in found] == ["a", "b", "fda, sum", "fda+tcm, sum"]
+    assert len(plan("tiny", tiny, found, seeds=2)) == 8
+
+
+def test_what_a_segmentation_suite_cannot_do_is_said(tmp_path):
+    with pytest.raises(DataError, match="leave out --baselines"):
+        row({"baseline": "logistic-z"}, tmp_path)
+    with pytest.raises(DataError, match=r"nowhere\.npz is missing"):
+        load_scenes(Part("nowhere.npz"), tmp_path)
+    with pytest.raises(DataError, match="name their folder"):
+        load_scenes(Part("nowhere.npz"), None)
+
+
+def test_files_with_a_plus_are_one_domain(tmp_path):
+    for name, count in (("a", 2), ("b", 3)):
+        x, y = np.zeros((count, 4, 5, 3), np.uint8), np.ones((count, 4, 5), np.uint8)
+        np.savez(tmp_path / f"{name}.npz", x=x, y=y, classes=np.array(["sky", "road"]))
+    scenes = load_scenes(Part("a.npz+b.npz"), tmp_path)
+    assert len(scenes) == 5
+    assert scenes.classes == ("sky", "road")
+
+
+def test_the_real_camvid_is_where_the_suites_say(shared_data):
+    for name in ("camvid", "camvid-dusk"):
+        for task in SCENE_SUITES[name].tasks.values():
+            assert task.test is not None
+            classes = {load_scenes(part, shared_data).classes for part in (task.target, task.test)}
+            assert classes == {DRIVING_CLASSES}
+    assert len(load_scenes(SCENE_SUITES["camvid"].tasks["driving-camvid"].target, shared_data)) == 367
