@@ -48,9 +48,9 @@ def fit(
     """
     history = []
     for index in range(first, steps):
+        step.advance(index / steps)  # first: what refreshes must know whether anything has been learned
         if before is not None:
             before(index)
-        step.advance(index / steps)
         report = step(batches(index))
         history.append(report)
         for hook in after:
