@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
 from torch.nn import functional
 
@@ -21,7 +23,8 @@ class InformationGuide(Objective):
     def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:
         super().__init__()
         self.features, self.classes = features, classes
-        self._prior = lambda: getattr(target_loss, "log_prior", None)  # a function is no submodule: nothing is saved
+        # A function is no submodule: nothing is listed or saved twice.
+        self._prior: Callable[[], Tensor | None] = lambda: getattr(target_loss, "log_prior", None)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information of the held-out samples `target`."""
