@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from paretoda.domains import Model
+from paretoda.maps import enlarged
 from paretoda.models.classifier import describe as describe_classifier
 from paretoda.models.classifier import from_description, make_model
 from paretoda.models.segmenter import (
@@ -18,7 +19,6 @@ from paretoda.models.segmenter import (
     Segmenter,
     SegmenterArchitecture,
     describe,
-    enlarge,
     make_segmenter,
     segmenter_from_description,
     segmenter_groups,
@@ -230,7 +230,7 @@ def test_weights_reach_the_body_of_deeplab(tmp_path):
     old=st.tuples(*[st.integers(1, 9)] * 2),
 )
 def test_a_constant_map_stays_constant(value, size, old):
-    large = enlarge(torch.full((1, 2, *old), value), size)
+    large = enlarged(torch.full((1, 2, *old), value), size)
     assert large.shape == (1, 2, *size)
     torch.testing.assert_close(large, torch.full_like(large, value))
 
@@ -242,4 +242,4 @@ def test_a_ramp_from_corner_to_corner_stays_one(size, old):
         rows, columns = (torch.linspace(0, 1, n, dtype=torch.float64) for n in (height, width))
         return (2 * rows[:, None] - 3 * columns + rows[:, None] * columns)[None, None]
 
-    torch.testing.assert_close(enlarge(ramp(*old), size), ramp(*size))
+    torch.testing.assert_close(enlarged(ramp(*old), size), ramp(*size))

@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 
 from paretoda.domains import IGNORE, Objective, Source, Target
+from paretoda.maps import nearest_labels
 from paretoda.objectives import Coral, Information, Tcm
-from paretoda.objectives.pixels import AtPixels, at_pixels, nearest_labels, nothing, pixel_rows
+from paretoda.objectives.pixels import AtPixels, at_pixels, nothing, pixel_rows
 
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
 

@@ -99,12 +99,13 @@ def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] |
     path = Path(_found(part.path, data, work))
     if path.suffix != ".npz":
         return path
-    arrays = _read(path)
+    arrays = read_arrays(path)
     places = np.random.default_rng(0).permutation(part.of or len(arrays["x"]))[: part.take]
     return arrays["x"][places], arrays["y"][places], arrays["classes"].tolist()
 
 
-def _read(path: Path) -> Mapping[str, NDArray[Any]]:
+def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
+    """`x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
     with np.load(path, allow_pickle=False) as file:
         if missing := [name for name in names if name not in file]:

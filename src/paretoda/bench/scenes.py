@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from paretoda.bench.contenders import ORACLE, RunSpec
-from paretoda.bench.loading import DRAWN
+from paretoda.bench.loading import DRAWN, read_arrays
+from paretoda.bench.run_line import run_line
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
 from paretoda.bench.tasks import Part
@@ -48,20 +49,11 @@ def _measured(run: SceneRun, test: SceneSamples) -> Row:
         raise DataError(f"the model's classes {run.classes} are not those of the test images, {test.classes}")
     row: Row = {"miou": {}, "accuracy": {}, "per_class": {}}
     for kind, model in (("chosen", run.model), ("last", run.last)):
-        scores, _ = measured(model, test)
+        scores = measured(model, test).scores
         row["miou"][kind], row["accuracy"][kind] = scores.miou, scores.accuracy
         pairs = zip(run.classes, scores.iou, strict=True)
         row["per_class"][kind] = {name: None if np.isnan(value) else value for name, value in pairs}
-    names = run.history[-1]["weights"]
-    return {
-        **row,
-        "selection": run.settings.select,
-        "chosen_step": run.chosen,
-        "scores": run.scores,
-        "moves": run.moves,
-        "weights": {name: float(np.mean([line["weights"][name] for line in run.history])) for name in names},
-        "config": run.settings.model_dump(mode="json"),
-    }
+    return row | run_line(run)
 
 
 @lru_cache(maxsize=8)
@@ -78,13 +70,6 @@ def load_scenes(part: Part, data: Path | None) -> SceneSamples:
         raise DataError(f"{missing[0]} is missing; name the folder of the suite's files with --data")
     if paths[0].suffix != ".npz":
         return open_scenes(paths[0], labelled=True)
-    files = [_read(path) for path in paths]
+    files = [read_arrays(path) for path in paths]
     x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
     return open_scenes((x, y, files[0]["classes"].tolist()), labelled=True)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    with np.load(path, allow_pickle=False) as file:
-        if missing := [name for name in ("x", "y", "classes") if name not in file]:
-            raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
-        return {name: file[name] for name in file.files}

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from paretoda.bench.baselines import BASELINES
 from paretoda.bench.contenders import ORACLE, RunSpec, run_folder, without_oracle
 from paretoda.bench.loading import Loaded, load
+from paretoda.bench.run_line import run_line
 from paretoda.bench.scenes import take_scenes
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
@@ -79,19 +80,8 @@ def _measured(run: Run, loaded: Loaded) -> Row:
             {kind: model.probabilities(loaded.samples) for kind, model in (("chosen", run.model), ("last", run.last))},
             loaded,
         ),
-        "selection": run.settings.select,
-        "chosen_step": run.chosen,
-        "scores": run.scores,
-        "moves": run.moves,
-        "weights": _mean_weights(run),
-        "config": run.settings.model_dump(mode="json"),
+        **run_line(run),
     }
-
-
-def _mean_weights(run: Run) -> dict[str, float]:
-    """What each loss was multiplied by, averaged over the steps."""
-    names = run.history[-1]["weights"]
-    return {name: float(np.mean([line["weights"][name] for line in run.history])) for name in names}
 
 
 def _baseline(kind: str, loaded: Loaded) -> Row:

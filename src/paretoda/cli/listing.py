@@ -42,10 +42,10 @@ def _described(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]
     return {name: first_line(entry, name) for name, entry in table.items()}
 
 
-def _default(field: str) -> str:
-    from paretoda.job.settings import Settings  # noqa: PLC0415  (each list imports what it needs)
+def _default(field: str, task: str = "classification") -> str:
+    from paretoda.job.settings import make_settings  # noqa: PLC0415  (each list imports what it needs)
 
-    return str(Settings.model_fields[field].default)
+    return str(getattr(make_settings({"task": task}), field))
 
 
 def _methods() -> tuple[dict[str, str], str]:
@@ -131,13 +131,13 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
 def _pixel_methods() -> tuple[dict[str, str], str]:
     from paretoda.objectives.segmentation import SEGMENTATION_METHODS  # noqa: PLC0415
 
-    return _described(SEGMENTATION_METHODS), "advent"
+    return _described(SEGMENTATION_METHODS), _default("method", "segmentation")
 
 
 def _pixel_target_losses() -> tuple[dict[str, str], str]:
     from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES  # noqa: PLC0415
 
-    return _described(SEGMENTATION_TARGET_LOSSES), "tcm"
+    return _described(SEGMENTATION_TARGET_LOSSES), _default("target_loss", "segmentation")
 
 
 def _pixel_schemes() -> tuple[dict[str, str], str]:

@@ -110,11 +110,10 @@ def _of_scenes(
     samples = open_scenes(labelled, labelled=True)
     if samples.classes != model.classes:
         raise RunError(f"{labelled} has other classes than the model: {', '.join(samples.classes)}")
-    scores, _ = measured(model, samples, told=screen.progress)
+    found = measured(model, samples, told=screen.progress)
     screen.progress.stop()
-    confidences = [float(model.scene(samples, place).confidence.mean()) for place in range(len(samples))]
-    oracle = overlap_of(model, scores, "target (oracle)", oracle=True)
-    return replace(pictures, scenes=cards_of(model, samples, confidences), overlaps=[oracle, *pictures.overlaps])
+    oracle = overlap_of(model, found.scores, "target (oracle)", oracle=True)
+    return replace(pictures, scenes=cards_of(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps])
 
 
 def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Screen) -> Pictures:

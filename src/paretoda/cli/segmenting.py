@@ -64,13 +64,14 @@ def predict_scenes(
 def evaluate_scenes(screen: Screen, run: Path, data: str, *, refined: bool = False, skip_bad: bool = False) -> None:
     """IoU of every class over all images as one, and its mean, and say that labels were used."""
     predictor, samples = _open(screen, run, data, labelled=True, skip_bad=skip_bad)
-    scores, counts = measured(predictor, samples, refined=refined, told=screen.progress)
+    found = measured(predictor, samples, refined=refined, told=screen.progress)
+    scores = found.scores
     screen.progress.stop()
     screen.result(f"Labels were used: the {len(samples)} images of {data} were compared with theirs.")
     screen.result(f"{'mean IoU:':<20}{scores.miou:.4f} over {scores.counted} classes")
     screen.result(f"{'pixel accuracy:':<20}{scores.accuracy:.4f}")
     screen.result()
-    pixels = counts.sum(1).tolist()
+    pixels = found.counts.sum(1).tolist()
     rows = [
         [name, f"{number:,}", f"{value:.4f}" if value == value else "neither there nor predicted"]  # noqa: PLR0124
         for name, number, value in zip(predictor.classes, pixels, scores.iou, strict=True)

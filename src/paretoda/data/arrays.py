@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -70,11 +72,18 @@ def array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "
 
 def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
     """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
+    with reading_npz(path) as file:
+        return from_npz(file, path, labelled=labelled)
+
+
+@contextmanager
+def reading_npz(path: Path) -> Iterator[Any]:
+    """The arrays of an .npz by name, each read when it is asked for; a damaged file or a pickle is a DataError."""
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is damaged or is no .npz file; save it with np.savez(path, x=..., y=...)")
     try:
         with np.load(path, allow_pickle=False) as file:
-            return _from_npz(file, path, labelled)
+            yield file
     except DataError:
         raise
     except ValueError as error:
@@ -87,7 +96,8 @@ def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
         raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
 
 
-def _from_npz(file: Any, path: Path, labelled: bool) -> ArraySamples:
+def from_npz(file: Any, path: Path, *, labelled: bool) -> ArraySamples:
+    """The samples in an .npz that is being read."""
     if "x" not in file.files:
         raise DataError(f"{path} has no array `x` (it has {', '.join(file.files) or 'none'}); save the samples as `x`")
     if not labelled:

@@ -94,12 +94,29 @@ def _deep(image: Image.Image) -> Image8:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
+    return unreadable(
+        path,
+        error,
+        missing="correct the path, or leave such files out with skip_bad",
+        broken="repair or delete it, or leave such files out with skip_bad",
+    )
+
+
+def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> DataError:
+    """The error of an image file that cannot be read.
+
+    Args:
+        path: of the file.
+        error: what the decoder said.
+        missing: what to do where there is no such file.
+        broken: what to do otherwise.
+    """
     if not path.exists():
-        return DataError(f"{path} does not exist; correct the path, or leave such files out with skip_bad")
+        return DataError(f"{path} does not exist; {missing}")
     if path.stat().st_size == 0:
         reason = "is empty"
     elif isinstance(error, UnidentifiedImageError):
         reason = "is not an image"
     else:
         reason = f"is damaged or truncated ({error})"
-    return DataError(f"{path} {reason}; repair or delete it, or leave such files out with skip_bad")
+    return DataError(f"{path} {reason}; {broken}")

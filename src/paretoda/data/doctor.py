@@ -12,14 +12,12 @@ from paretoda.data.doctor_features import about_features, about_scales
 from paretoda.data.doctor_files import about_files, about_images, hidden_labels, readable
 from paretoda.data.doctor_labels import about_labels
 from paretoda.data.files import FileSamples
-from paretoda.data.findings import Finding, attempt
+from paretoda.data.findings import Finding, attempt, shared_samples
 from paretoda.data.making import check_match, check_size, labels_in
 from paretoda.data.opening import described, open_unchecked
-from paretoda.data.samples import Progress, Samples
+from paretoda.data.samples import Progress
 from paretoda.data.settings import PairSettings
 
-_CAP = 20_000
-"""So many samples of each domain are compared with the other's."""
 _COMFORTABLE = 200
 
 Opened = ArraySamples | DatasetSamples | FileSamples
@@ -100,17 +98,4 @@ def _both(source: Opened, target: Opened, found: list[Finding]) -> None:
         return
     if isinstance(source, ArraySamples) and isinstance(target, ArraySamples) and source.kind == "features":
         found += about_scales(source.x, target.x)
-    found += _duplicates(source, target)
-
-
-def _duplicates(source: Samples, target: Samples) -> list[Finding]:
-    known = set(source.digests(range(min(len(source), _CAP))))
-    digests = target.digests(range(min(len(target), _CAP)))
-    same = [place for place, digest in enumerate(digests) if digest in known]
-    if not same:
-        return []
-    text = (
-        f"{len(same)} of {len(digests)} target samples are also in the source, for example "
-        f"{target.names(same[:1])[0]}; remove them, or the gap looks smaller than it is."
-    )
-    return [Finding("warning", "both", text)]
+    found += shared_samples(source, target, "samples")

@@ -13,10 +13,10 @@ from typing import overload
 
 import torch
 from torch import Tensor
-from torch.nn import functional
 
 from paretoda.domains import IGNORE, Model, Source, Target
 from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.maps import enlarged, nearest_labels
 
 
 def label_map(logits: Tensor, size: tuple[int, int]) -> Tensor:
@@ -29,8 +29,7 @@ def label_map(logits: Tensor, size: tuple[int, int]) -> Tensor:
     Returns:
         Shape (n, H, W), int64.
     """
-    larger = functional.interpolate(logits, size=size, mode="bilinear", align_corners=True)
-    return larger.argmax(1)
+    return enlarged(logits, size).argmax(1)
 
 
 def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
@@ -151,7 +150,7 @@ def _drawn(
     count, _, height, width = maps.shape
     labels = torch.zeros(count, height * width, dtype=torch.int64)
     if truth is not None:
-        labels = _nearest(truth.cpu(), (height, width)).flatten(1)
+        labels = nearest_labels(truth.cpu(), (height, width)).long().flatten(1)
     places = []
     for own in labels != IGNORE:
         valid = own.nonzero().squeeze(1)
@@ -159,10 +158,3 @@ def _drawn(
     image = torch.arange(count).repeat_interleave(torch.tensor([len(own) for own in places]))
     place = torch.cat(places)
     return image, place, labels[image, place]
-
-
-def _nearest(labels: Tensor, size: tuple[int, int]) -> Tensor:
-    """Label maps (n, h, w) of the nearest pixels of (n, H, W); corners lie on corners, as where logits are enlarged."""
-    ends = zip(labels.shape[-2:], size, strict=True)
-    rows, columns = (torch.linspace(0, last - 1, count).round().long() for last, count in ends)
-    return labels[:, rows[:, None], columns].long()

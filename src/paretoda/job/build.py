@@ -10,6 +10,7 @@ from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair, PairSettings
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
+from paretoda.job.assembly import assembled
 from paretoda.job.schemes import make_scheme
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.settings import Settings, SettingsError
@@ -103,8 +104,9 @@ def make_step(settings: Settings, pair: DomainPair | ScenePair, device: torch.de
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
     try:
         with own_chance(device):
-            make = make_scene_step if isinstance(pair, ScenePair) else _make_step
-            return make(settings, pair, device)  # type: ignore[arg-type]  # chosen by the pair's type
+            if isinstance(pair, ScenePair):
+                return make_scene_step(settings, pair, device)
+            return _make_step(settings, pair, device)
     except (ValueError, TypeError) as error:
         if settings.options:  # a value that a part refuses
             raise SettingsError(f"{', '.join(settings.options)}: {error}") from error
@@ -142,17 +144,4 @@ def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> St
         nesterov=settings.momentum > 0,
         fused=True,
     )
-    return Step(
-        model=model,
-        objectives=objectives,
-        scheme=scheme,
-        optimiser=optimiser,
-        guide=guide,
-        bn=settings.bn,
-        head_losses=settings.head_losses,
-        voting=settings.voting,
-        precision=settings.precision,
-        schedule=settings.schedule,
-        decay=settings.decay,
-        clip=settings.clip,
-    )
+    return assembled(settings, model, objectives, scheme, guide, optimiser)

@@ -223,5 +223,5 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None, "options": ()}
-    losses |= {"translation": "auto"}
-    return settings.model_copy(update=losses | {"scheme": "linear", "every": 1, "average": None, "select": "last"})
+    plain = {"scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
+    return settings.model_copy(update=losses | plain)

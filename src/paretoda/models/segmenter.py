@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from torch import Tensor, nn
-from torch.nn.functional import interpolate
 
 from paretoda.core.names import unknown
 from paretoda.domains import Model
@@ -174,13 +173,3 @@ def segmenter_groups(model: Segmenter, lr: float, *, head: float | None = None) 
         {"params": [parameter for parameter in part.parameters() if parameter.requires_grad], "lr": rate, "name": name}
         for name, (part, rate) in rates.items()
     ]
-
-
-def enlarge(logits: Tensor, size: Sequence[int]) -> Tensor:
-    """Logits (n, K, h, w) at another resolution (n, K, *size), bilinearly, with the corners' pixels on each other.
-
-    Args:
-        logits: shape (n, K, h, w).
-        size: height and width, usually those of the image or of its labels.
-    """
-    return interpolate(logits, size=tuple(size), mode="bilinear", align_corners=True)

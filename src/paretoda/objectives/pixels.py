@@ -11,28 +11,12 @@ import torch
 from torch import Tensor
 
 from paretoda.domains import IGNORE, Domain, Objective, Snapshot, Source, Target
+from paretoda.maps import nearest_labels
 
 MOST = 4096
 """Pixels of a domain that an objective sees in a step."""
 
 Kind = TypeVar("Kind", bound=Domain)
-
-
-def nearest_labels(labels: Tensor, size: tuple[int, int]) -> Tensor:
-    """Label maps at another resolution: every place takes the label of the nearest pixel, none is mixed.
-
-    Corners lie on corners, as where logits are enlarged.
-
-    Args:
-        labels: shape (n, H, W).
-        size: (h, w).
-
-    Returns:
-        Shape (n, h, w).
-    """
-    ends = zip(labels.shape[-2:], size, strict=True)
-    rows, columns = (torch.linspace(0, last - 1, count, device=labels.device).round().long() for last, count in ends)
-    return labels[:, rows[:, None], columns]
 
 
 def pixel_rows(domain: Kind, most: int) -> Kind:

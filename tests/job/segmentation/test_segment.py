@@ -53,9 +53,9 @@ def test_training_lowers_the_loss_and_helps_on_the_target(streets):
     )
     first, last = run.history[0]["losses"]["source"], run.history[-1]["losses"]["source"]
     assert last < 0.6 * first
-    scores, counts = measured(run.model, open_scenes((target, truth, source[2]), labelled=True))
-    layout = counts.sum(1).max() / counts.sum()
-    assert scores.accuracy > layout + 0.05, "better than one class for all"
+    found = measured(run.model, open_scenes((target, truth, source[2]), labelled=True))
+    layout = found.counts.sum(1).max() / found.counts.sum()
+    assert found.scores.accuracy > layout + 0.05, "better than one class for all"
 
 
 def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path):

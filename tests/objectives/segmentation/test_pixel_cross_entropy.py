@@ -10,8 +10,8 @@ from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
 from paretoda.domains import IGNORE
+from paretoda.maps import enlarged
 from paretoda.objectives.segmentation import PixelCrossEntropy
-from paretoda.objectives.segmentation.maps import enlarged
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
 
 

@@ -9,7 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from paretoda.data.errors import DataError
-from paretoda.data.findings import Finding, attempt
+from paretoda.data.findings import Finding, attempt, shared_samples
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress
 from paretoda.data.segmentation.making import check_counts
@@ -20,8 +20,6 @@ from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.domains import IGNORE
 
-_CAP = 20_000
-"""So many images of each domain are compared with the other's."""
 _RARE = 1e-3
 
 Domain = Literal["source", "target"]
@@ -51,7 +49,7 @@ def examine_scenes(
     if ours is not None and theirs is not None:
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
-        found += _duplicates(ours, theirs)
+        found += shared_samples(ours, theirs, "images")
     return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
 
 
@@ -129,16 +127,3 @@ def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
     shown = listed([f"{size} ({count})" for size, count in sizes.most_common()])
     more = "; all are resized to one" if len(sizes) > 1 else ""
     return Finding("info", domain, f"The {domain} has {len(scenes)} images of {shown}{more}.")
-
-
-def _duplicates(source: SceneSamples, target: SceneSamples) -> list[Finding]:
-    known = set(source.digests(range(min(len(source), _CAP))))
-    digests = target.digests(range(min(len(target), _CAP)))
-    same = [place for place, digest in enumerate(digests) if digest in known]
-    if not same:
-        return []
-    text = (
-        f"{len(same)} of {len(digests)} target images are also in the source, for example "
-        f"{target.names(same[:1])[0]}; remove them, or the gap looks smaller than it is."
-    )
-    return [Finding("warning", "both", text)]

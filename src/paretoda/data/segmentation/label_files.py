@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
+from paretoda.data.decoding import unreadable
 from paretoda.data.errors import DataError
 from paretoda.domains import IGNORE
 
@@ -85,12 +86,9 @@ def _bits(path: Path) -> int:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    if not path.exists():
-        return DataError(f"{path} does not exist; add this label file, or remove its image")
-    if path.stat().st_size == 0:
-        reason = "is empty"
-    elif isinstance(error, UnidentifiedImageError):
-        reason = "is not an image"
-    else:
-        reason = f"is damaged or truncated ({error})"
-    return DataError(f"{path} {reason}; repair or delete it with its image, or leave such pairs out with skip_bad")
+    return unreadable(
+        path,
+        error,
+        missing="add this label file, or remove its image",
+        broken="repair or delete it with its image, or leave such pairs out with skip_bad",
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -89,9 +88,3 @@ def scene_rows(samples: SceneSamples, transform: SceneTransform) -> SceneRows:
         np.empty((maps, height, width), np.uint8),
         np.zeros(maps, dtype=bool),
     )
-
-
-def scene_tensors(samples: SceneSamples, transform: SceneTransform, batch_size: int) -> Iterator[Tensor]:
-    """All images in their order, in evaluation form: what a trained model predicts on, (b, 3, h, w) at a time."""
-    for start in range(0, len(samples), batch_size):
-        yield transform.evaluate(samples.read(range(start, min(start + batch_size, len(samples)))))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.arrays import array_samples, as_array, open_npz
+from paretoda.data.arrays import array_samples, as_array, from_npz, reading_npz
 from paretoda.data.errors import DataError
 from paretoda.data.labels import class_names
 from paretoda.data.samples import Image8, Index, content_hash
@@ -107,24 +105,12 @@ def array_scenes(
 
 def open_npz_scenes(path: Path, *, labelled: bool, table: LabelTable | None) -> ArrayScenes:
     """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
-    x = open_npz(path, labelled=False).x
-    if not labelled:
-        return array_scenes(x, table=table, origin=str(path))
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            if "y" not in file.files:
-                raise DataError(f"{path} has no labels; save label maps (n, h, w) as `y`")
+    with reading_npz(path) as file:
+        x, y, classes = from_npz(file, path, labelled=False).x, None, None
+        if labelled and "y" not in file.files:
+            raise DataError(f"{path} has no labels; save label maps (n, h, w) as `y`")
+        if labelled:
             y, classes = file["y"], file["classes"] if "classes" in file.files else None
-    except DataError:
-        raise
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
-        raise DataError(
-            f"{path} contains pickled objects, which could run code; save plain arrays of numbers and text instead"
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
-        raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
     return array_scenes(x, y, classes, table=table, origin=str(path))
 
 

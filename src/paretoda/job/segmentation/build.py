@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from typing import Any
 
@@ -12,6 +13,7 @@ from paretoda.core.problem import reads_guide
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
 from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.job.assembly import assembled
 from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.segmenter import Segmenter, make_segmenter, segmenter_groups
@@ -111,9 +113,10 @@ def _alignment_options(
 
 
 def _map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
-    """Height and width of the target's features."""
-    with evaluation_mode(model):
-        height, width = model.encoder(torch.zeros(1, *pair.input_shape)).shape[-2:]
+    """Height and width of the target's features; nothing is computed for it."""
+    encoder = copy.deepcopy(model.encoder).to("meta")
+    with evaluation_mode(encoder):
+        height, width = encoder(torch.zeros(1, *pair.input_shape, device="meta")).shape[-2:]
     return int(height), int(width)
 
 
@@ -154,17 +157,4 @@ def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -
     networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
     for network in networks:
         network.to(device)
-    return Step(
-        model=model,
-        objectives=objectives,
-        scheme=scheme,
-        optimiser=make_optimiser(settings, model, objectives),
-        guide=guide,
-        bn=settings.bn,
-        head_losses=settings.head_losses,
-        voting=settings.voting,
-        precision=settings.precision,
-        schedule=settings.schedule,
-        decay=settings.decay,
-        clip=settings.clip,
-    )
+    return assembled(settings, model, objectives, scheme, guide, make_optimiser(settings, model, objectives))

@@ -19,7 +19,8 @@ from paretoda.data.samples import Image8
 from paretoda.data.segmentation import SceneSamples, SceneTransform
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.directory import RunError
-from paretoda.models.segmenter import Segmenter, describe, enlarge, segmenter_from_description
+from paretoda.maps import enlarged
+from paretoda.models.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.training.files import whole_file, write_json
 
@@ -92,7 +93,7 @@ class ScenePredictor:
             logits = self.model.head(features)
             if refined and self.refiner is not None:
                 logits = _refined(self.refiner, features, logits)
-            return enlarge(logits, image.shape[:2]).softmax(1)[0].cpu()
+            return enlarged(logits, image.shape[:2]).softmax(1)[0].cpu()
 
     def save(self, weights: Path, description: Path) -> None:
         """Write both files; the description first, so that weights are never without one."""

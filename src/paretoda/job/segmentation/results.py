@@ -106,17 +106,49 @@ class FileNames:
         return fresh
 
 
+@dataclass(frozen=True)
+class Measured:
+    """How good a model is on labelled images; labels were used.
+
+    Args:
+        scores: over all images as one.
+        counts: behind them, see `confusion`.
+        confidences: the mean confidence of each image.
+    """
+
+    scores: Scores
+    counts: torch.Tensor
+    confidences: list[float]
+
+
 def measured(
-    model: ScenePredictor, samples: SceneSamples, *, refined: bool = False, told: Told | None = None
-) -> tuple[Scores, torch.Tensor]:
-    """Scores over all labelled images as one, and the counts behind them; labels are used here."""
+    model: ScenePredictor,
+    samples: SceneSamples,
+    places: Sequence[int] | None = None,
+    *,
+    refined: bool = False,
+    told: Told | None = None,
+) -> Measured:
+    """Predict labelled images and compare; each is predicted once.
+
+    Args:
+        model: of their classes.
+        samples: with labels.
+        places: only these; None: all.
+        refined: by the ρ of Eq. 3.
+        told: progress.
+    """
+    places = range(len(samples)) if places is None else places
     counts = torch.zeros(len(model.classes), len(model.classes) + 1, dtype=torch.int64)
-    for place, scene in enumerate(model.scenes(samples, refined=refined)):
+    confidences = []
+    for done, place in enumerate(places, start=1):
+        scene = model.scene(samples, place, refined=refined)
         truth = samples.read_labels([place])[0]
         counts += confusion(torch.from_numpy(truth), torch.from_numpy(scene.labels), len(model.classes))
+        confidences.append(float(scene.confidence.mean()))
         if told is not None:
-            told("comparing", place + 1, len(samples))
-    return Scores.of(counts), counts
+            told("comparing", done, len(places))
+    return Measured(Scores.of(counts), counts, confidences)
 
 
 def overlap_of(model: ScenePredictor, scores: Scores, heading: str, *, oracle: bool) -> Overlap:
@@ -139,13 +171,11 @@ def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence
 
 def pictures_of_scenes(model: ScenePredictor, inputs: SceneInputs, confidences: Sequence[float]) -> Pictures:
     """All pictures that need no label of the target: some scenes, and the overlap on the held-out source."""
-    source, held_out = inputs.pair.source.samples, inputs.pair.source_held_out
-    counts = torch.zeros(len(model.classes), len(model.classes) + 1, dtype=torch.int64)
-    plain = inputs.for_source(model)
-    for place in held_out[:_HELD_OUT].tolist():
-        found = torch.from_numpy(plain.scene(source, place).labels)
-        counts += confusion(torch.from_numpy(source.read_labels([place])[0]), found, len(model.classes))
-    overlaps = [overlap_of(model, Scores.of(counts), "held-out source", oracle=False)] if len(held_out) else []
+    held_out = inputs.pair.source_held_out[:_HELD_OUT].tolist()
+    overlaps = []
+    if held_out:
+        found = measured(inputs.for_source(model), inputs.pair.source.samples, held_out)
+        overlaps = [overlap_of(model, found.scores, "held-out source", oracle=False)]
     return Pictures(scenes=cards_of(model, inputs.pair.target.samples, confidences), overlaps=overlaps)
 
 

@@ -7,10 +7,11 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.domains import Domain, Objective, Source, Target
+from paretoda.maps import enlarged
 from paretoda.objectives.frozen import frozen
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS, PUBLISHED_LAYERS
 from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
-from paretoda.objectives.segmentation.maps import enlarged, outputs
+from paretoda.objectives.segmentation.maps import outputs
 
 
 def disagreement(one: Tensor, other: Tensor) -> Tensor:

@@ -8,21 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.domains import Domain
-
-
-def enlarged(maps: Tensor, size: tuple[int, int]) -> Tensor:
-    """The maps at another resolution, bilinearly, corners on corners.
-
-    Args:
-        maps: shape (n, K, h, w).
-        size: (H, W).
-
-    Returns:
-        Shape (n, K, H, W).
-    """
-    if maps.shape[-2:] == size:
-        return maps
-    return functional.interpolate(maps, size=size, mode="bilinear", align_corners=True)
+from paretoda.maps import enlarged
 
 
 def outputs(domain: Domain, levels: int, *, enlarge: bool) -> list[Tensor]:

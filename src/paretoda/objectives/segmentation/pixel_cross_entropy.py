@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.domains import IGNORE, Objective, Source, Target
-from paretoda.objectives.segmentation.maps import enlarged
+from paretoda.maps import enlarged
 
 
 def pixel_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> Tensor:
