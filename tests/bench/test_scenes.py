@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from paretoda.bench.contender_files import read_contenders
-from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan
+from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan, run_folder
 from paretoda.bench.scene_suites import SCENE_SUITES
 from paretoda.bench.scenes import load_scenes
 from paretoda.bench.suites import SUITES
@@ -39,6 +39,12 @@ def test_a_run_has_overlaps_for_the_table_and_its_weights(tiny, tmp_path):
     assert set(found["weights"]) == {"source", "alignment", "target"}
     table = make_table([found], kind="last", measure=tiny.measure)
     assert "miou" in table.caption
+
+
+def test_the_runs_own_files_are_kept_where_that_is_wanted(tmp_path):
+    spec = RunSpec("tiny", "flat-muted", Contender("one", {**QUICK, "method": "source-only"}), 0, keep=True)
+    take(spec, None, tmp_path / "data")
+    assert (run_folder(tmp_path, spec) / "model.safetensors").is_file()
 
 
 def test_the_oracles_row_is_trained_on_the_target_and_its_key_is_another(tmp_path):

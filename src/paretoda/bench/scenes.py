@@ -24,13 +24,16 @@ from paretoda.job.segmentation.results import SceneRun, measured
 from paretoda.training.loop import After
 
 
-def take_scenes(spec: RunSpec, given: Mapping[str, Any], data: Path | None, after: Sequence[After]) -> Row:
+def take_scenes(
+    spec: RunSpec, given: Mapping[str, Any], data: Path | None, out: Path | None, after: Sequence[After]
+) -> Row:
     """Run it; the labels of the test images are used when everything is over.
 
     Args:
         spec: of the run.
         given: its settings.
         data: folder of the suites' files.
+        out: for the run's own files; None: they are not kept.
         after: called after every step.
     """
     task = find_suite(spec.suite).tasks[spec.task]
@@ -40,7 +43,7 @@ def take_scenes(spec: RunSpec, given: Mapping[str, Any], data: Path | None, afte
     target = load_scenes(task.target, data)
     source = target if spec.settings.get(ORACLE) else load_scenes(task.source, data)
     settings = {"reference": False, **task.settings, **given, "seed": spec.seed}
-    run = segment(source, target.without_labels(), listeners=Listeners(after=after), **settings)
+    run = segment(source, target.without_labels(), out, overwrite=True, listeners=Listeners(after=after), **settings)
     return _measured(run, load_scenes(task.test, data))
 
 

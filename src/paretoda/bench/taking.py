@@ -50,8 +50,9 @@ def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = 
     """
     begun = perf_counter()
     given = without_oracle(spec.settings)
+    out = run_folder(work.parent, spec) if spec.keep else None
     if find_suite(spec.suite).kind == "segmentation":
-        found = take_scenes(spec, given, data, after)
+        found = take_scenes(spec, given, data, out, after)
         return {**spec.line, **found, "seconds": round(perf_counter() - begun, 3), "versions": environment()}
     if spec.settings.get(ORACLE):
         raise DataError("a contender with `oracle` is for segmentation suites; leave it out")
@@ -60,7 +61,6 @@ def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = 
         found = _baseline(given["baseline"], loaded)
     else:
         settings = {"reference": False, **loaded.settings, **given, "seed": spec.seed}
-        out = run_folder(work.parent, spec) if spec.keep else None
         run = adapt(loaded.source, loaded.target, out, overwrite=True, listeners=Listeners(after=after), **settings)
         found = _measured(run, loaded)
     seconds = round(perf_counter() - begun, 3)
