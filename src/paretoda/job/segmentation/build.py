@@ -67,21 +67,26 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
             settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
         ),
         **{
-            part: make_pixel_target_loss(name, **shape, options=_with_prior(name, pair, options[part]))
+            part: make_pixel_target_loss(name, **shape, options=_with_prior(name, settings, pair, options[part]))
             for part, name in settings.target_losses.items()
         },
     }
     return {name: objective for name, objective in made.items() if objective is not None}
 
 
-def _with_prior(name: str, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
-    """Losses that ask for diversity ask for the source's class frequencies: roads are larger than signs everywhere."""
+def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
+    """Losses that ask for diversity ask for the frequencies that the source's loss teaches.
+
+    Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
+    """
     if name not in _DIVERSE or not isinstance(options.get("prior", "source"), str):
         return options
     wanted = options.get("prior", "source")
     if wanted not in ("source", "uniform"):
         raise SettingsError(f"target.prior is source, uniform or a number for each class; not {wanted!r}")
-    prior = pair.source_frequencies().clamp(min=_RAREST).tolist() if wanted == "source" else None
+    shares, weights = pair.source_frequencies(), _class_weights(settings, pair)
+    taught = shares if weights is None else shares * weights
+    prior = taught.clamp(min=_RAREST).tolist() if wanted == "source" else None
     return {**options, "prior": prior}
 
 
