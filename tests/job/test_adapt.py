@@ -300,3 +300,14 @@ def test_several_target_losses_are_objectives_of_their_own(files, small):
             make_settings({"target_loss": wrong})
     with pytest.raises(SettingsError, match="no target loss 'propagatoin'; did you mean 'propagation'"):
         make_settings({"method": "dann+tcm+propagatoin"})
+
+
+def test_joined_the_plain_sum_is_the_same_and_the_scheme_weighs_two(files, small):
+    given = {**small, "method": "dann+tcm", "steps": 6}
+    apart = adapt(files / "source.npz", files / "target.npz", scheme="linear", **given)
+    one = adapt(files / "source.npz", files / "target.npz", scheme="linear", joined=True, **given)
+    a, b = apart.last.model.state_dict(), one.last.model.state_dict()
+    for key in a:
+        torch.testing.assert_close(a[key], b[key], rtol=1e-3, atol=1e-5)
+    weighed = adapt(files / "source.npz", files / "target.npz", joined=True, **given)
+    assert set(weighed.history[-1]["weights"]) == {"source", "target"}

@@ -15,7 +15,6 @@ _PAPER: dict[str, Any] = {
     "convention": "caffe",
     "augment": "none",
     "class_weights": "none",
-    "bn": "per-domain",
     "batch_size": 2,
     "levels": 2,
 }

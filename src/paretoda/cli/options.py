@@ -69,6 +69,7 @@ SETTINGS = (
     Setting("scheme", str, "paretoda", "how the losses are weighted (`paretoda list schemes`)", True),
     Setting("guide", str, "agreement", "loss on held-out target data that guides (`paretoda list guides`)", True),
     Setting("loss_weights", List, (), "fixed weights for scheme 'linear': source, alignment, target"),
+    Setting("joined", bool, False, "the method whole, source loss and alignment, is one objective"),
     Setting("head_losses", List, None, "objectives that reach the classifier's head"),
     Setting(
         "options",

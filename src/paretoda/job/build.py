@@ -17,6 +17,7 @@ from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.backbones import BACKBONES, default_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
+from paretoda.objectives.together import joined
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES, Hypernetwork
@@ -93,7 +94,8 @@ def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, O
             for part, name in settings.target_losses.items()
         },
     }
-    return {name: objective for name, objective in made.items() if objective is not None}
+    objectives = {name: objective for name, objective in made.items() if objective is not None}
+    return joined(objectives) if settings.joined else objectives
 
 
 def _or(given: float | None, usual: float) -> float:

@@ -36,6 +36,7 @@ class Settings(BaseModel):
     loss_weights: tuple[float, ...] = Field(
         (), description="fixed weights for scheme 'linear': source, alignment, target"
     )
+    joined: bool = Field(False, description="the method whole, source loss and alignment, is one objective")
     head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
     options: tuple[str, ...] = Field(
         (),
@@ -176,7 +177,7 @@ class Settings(BaseModel):
     @property
     def losses(self) -> tuple[str, ...]:
         """Names of the objectives."""
-        alignment = () if self.method == "source-only" else ("alignment",)
+        alignment = () if self.method == "source-only" or self.joined else ("alignment",)
         return ("source", *alignment, *self.target_losses)
 
     @property

@@ -38,6 +38,7 @@ _USUAL: Mapping[str, Mapping[str, Any]] = {
         "method": "advent",
         "target_loss": "tcm",
         "batch_size": 4,
+        "bn": "per-domain",
         "weight_decay": 5e-4,
         "schedule": "poly",
         "refresh_every": 100,

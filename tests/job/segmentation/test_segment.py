@@ -103,7 +103,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     ("settings", "sentence"),
     [
         ({"method": "clan", "levels": 2}, "clan has two classifiers of one level"),
-        ({"source_size": "32x24"}, "add --bn per-domain"),
+        ({"source_size": "32x24", "bn": "joint"}, "leave out --bn joint"),
         ({"options": ["alignment.priors=3"], "method": "cbst"}, "alignment.priors is true or false"),
         ({"augment": "strong"}, "--augment strong is for classification"),
         ({"translation": "fda", "options": ["translation.gamma=1"]}, "'fda' has no option 'gamma'"),
@@ -117,7 +117,7 @@ def test_what_does_not_fit_together_is_said_before_the_training(streets, setting
 @pytest.mark.parametrize("levels", [1, 2])
 def test_two_levels_and_spatial_priors_and_other_sizes_work(streets, levels):
     source, target, _ = streets
-    more = {"levels": levels, "bn": "per-domain", "source_size": "80x56", "norm": "group"}
+    more = {"levels": levels, "source_size": "80x56", "norm": "group"}
     run = segment(source, target, method="adasegnet", **more, **QUICK)
     assert run.model.model.architecture.levels == levels
     priors = segment(source, target, method="cbst", options=["alignment.priors=true"], **QUICK)

@@ -24,6 +24,7 @@ from paretoda.objectives.segmentation import (
     make_pixel_target_loss,
 )
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
+from paretoda.objectives.together import joined
 from paretoda.training.joined import JoinedOptimiser
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -71,7 +72,8 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
             for part, name in settings.target_losses.items()
         },
     }
-    return {name: objective for name, objective in made.items() if objective is not None}
+    objectives = {name: objective for name, objective in made.items() if objective is not None}
+    return joined(objectives) if settings.joined else objectives
 
 
 def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
@@ -146,7 +148,7 @@ def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, O
 def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
     """The step of a segmentation run, at its beginning."""
     if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
-        raise SettingsError("source and target images differ in size, so they cannot be one batch: add --bn per-domain")
+        raise SettingsError("source and target images differ in size, so they cannot be one batch: leave out --bn joint")
     model = make_scene_model(settings, pair)
     objectives = make_scene_objectives(settings, pair, model)
     scheme = make_scheme(settings)
