@@ -46,10 +46,15 @@ _USUAL: Mapping[str, Mapping[str, Any]] = {
 }
 """Task -> settings whose default is another than elsewhere."""
 
+_WEIGHED: Mapping[str, Any] = {"joined": True, "head_losses": ("source",)}
+"""Of segmentation under the scheme 'paretoda': the published method is one objective, and alone trains the head."""
+
 
 def with_usual(values: Mapping[str, Any]) -> dict[str, Any]:
     """The settings, with what their task takes for granted below them."""
-    return {**_USUAL.get(str(values.get("task", "classification")), {}), **values}
+    task = str(values.get("task", "classification"))
+    weighed = task == "segmentation" and values.get("scheme", "paretoda") == "paretoda"
+    return {**_USUAL.get(task, {}), **(_WEIGHED if weighed else {}), **values}
 
 
 def check_task(task: Task, given: Collection[str]) -> None:

@@ -148,7 +148,7 @@ def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, O
 def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
     """The step of a segmentation run, at its beginning."""
     if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
-        raise SettingsError("source and target images differ in size, so they cannot be one batch: leave out --bn joint")
+        raise SettingsError("source and target images differ in size and cannot be one batch: leave out --bn joint")
     model = make_scene_model(settings, pair)
     objectives = make_scene_objectives(settings, pair, model)
     scheme = make_scheme(settings)

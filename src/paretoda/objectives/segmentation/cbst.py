@@ -59,7 +59,7 @@ class Cbst(Objective):
         portion: float = 0.2,
         increase: float = 0.05,
         rounds: int = 4,
-        warm_up: float = 0.3,
+        warm_up: float = 0.6,
         rule: Rule = "cbst",
         mrkld: float = 0.0,
         lrent: float = 0.0,
