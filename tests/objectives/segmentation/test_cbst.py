@@ -13,8 +13,8 @@ from paretoda.objectives.segmentation.label_maps import LabelMaps
 from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds
 
 
-def started(scenes, progress=0.5, **options):
-    objective = Cbst(6, 4, **options).double()
+def started(scenes, progress=0.5, warm_up=0.3, **options):
+    objective = Cbst(6, 4, warm_up=warm_up, **options).double()
     objective.advance(progress)
     objective.refresh(scenes.snapshot())
     return objective
@@ -140,7 +140,7 @@ def test_labels_come_from_evaluation_mode_and_leave_the_model_as_it_was():
     snapshot = scenes.snapshot()
     encoder[2].eval()
     before = {key: value.clone() for key, value in scenes.model.state_dict().items()}
-    first, second = Cbst(6, 4), Cbst(6, 4)
+    first, second = Cbst(6, 4, warm_up=0.3), Cbst(6, 4, warm_up=0.3)
     for objective in (first, second):
         objective.advance(0.5)
         objective.refresh(snapshot)
@@ -171,7 +171,7 @@ def test_priors_of_one_change_nothing_and_others_forbid_places():
 def test_a_resumed_run_knows_its_round_and_labels():
     scenes = Scenes()
     objective = started(scenes, progress=0.4)
-    twin = Cbst(6, 4).double()
+    twin = Cbst(6, 4, warm_up=0.3).double()
     twin.load_state_dict(objective.state_dict())
     first = objective.labels.maps.clone()
     moved(scenes)
