@@ -14,7 +14,16 @@ from torch import distributed as dist
 
 
 class LostProcessError(RuntimeError):
-    """Another process has ended, or does not answer."""
+    """Another process has ended, or does not answer.
+
+    Args:
+        text: what is known of it.
+        speaks: whether this process is the one to tell the user.
+    """
+
+    def __init__(self, text: str, speaks: bool = True) -> None:
+        super().__init__(text)
+        self.speaks = speaks
 
 
 @dataclass(frozen=True)

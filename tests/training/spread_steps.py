@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import socket
-import traceback
 from contextlib import contextmanager
 from dataclasses import dataclass
 
@@ -140,10 +139,6 @@ def take_all(rank: int, size: int, port: int, folder: str) -> None:
     found = {}
     with group(rank, size, port) as processes:
         for name, case in CASES.items():
-            try:
-                found[name] = taken(make_step(case, processes), case, processes)
-            except Exception:
-                traceback.print_exc()
-                print(f"case: {name}")
-                raise
+            print(f"rank {rank}: {name}", flush=True)
+            found[name] = taken(make_step(case, processes), case, processes)
     torch.save(found, f"{folder}/{rank}.pt")

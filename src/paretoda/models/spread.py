@@ -74,7 +74,8 @@ def _normalised(layer: _BatchNorm, processes: Processes, inputs: Tensor) -> Tens
 
 @torch.no_grad()
 def _remember(layer: _BatchNorm, mean: Tensor, variance: Tensor, count: int) -> None:
-    assert layer.running_mean is not None and layer.running_var is not None  # they come together
+    assert layer.running_mean is not None
+    assert layer.running_var is not None
     factor = layer.momentum
     if layer.num_batches_tracked is not None:
         layer.num_batches_tracked.add_(1)

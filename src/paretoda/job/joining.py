@@ -1,0 +1,215 @@
+"""Several processes, started by torchrun, join for one run; when one of them is lost, the others can say so."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import timedelta
+from functools import cache
+from itertools import count
+from typing import Any, NoReturn, TypeVar
+
+import torch
+from torch import distributed as dist
+from torch.distributed.rendezvous import rendezvous
+
+from paretoda.job.errors import SettingsError
+from paretoda.processes import LostProcessError, Processes, world
+
+Made = TypeVar("Made")
+
+_PATIENCE = timedelta(hours=2)
+"""For a process that is alive but busy, for example with the features of a frozen backbone; a dead one is noticed."""
+_SOON = timedelta(seconds=5)
+_joined: list[Words] = []
+_runs = count()
+
+
+class OtherProcessError(ValueError):
+    """Another process could not begin; the message is its reason."""
+
+
+@contextmanager
+def joined_processes() -> Iterator[Processes]:
+    """The processes that torchrun started, or of a group that is there already; one that is alone otherwise."""
+    if world().size > 1 or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield world()
+        return
+    processes = _join()
+    try:
+        with _heard_signals():
+            yield processes
+    except LostProcessError as error:
+        raise LostProcessError(*_joined[-1].story()) from error
+    except BaseException as error:
+        _joined[-1].leave(str(error))
+        raise
+    _joined.pop()
+    dist.destroy_process_group()
+
+
+def agreed(processes: Processes, work: Callable[[], Made], *, first_alone: bool = False) -> Made:
+    """What the work gives; where it fails in one process, it fails in all of them, before anyone waits for anyone.
+
+    Args:
+        processes: that all do the work.
+        work: in which no process waits for another.
+        first_alone: the others begin when the first has finished, and find in a cache what it has left there.
+    """
+    made: Made | None = None
+    failure: Exception | None = None
+    if first_alone and processes.rank:
+        processes.any(False)
+    try:
+        made = work()
+    except Exception as error:
+        failure = error
+    if first_alone and not processes.rank:
+        processes.any(False)
+    if processes.size > 1:
+        told = _texts(processes, "" if failure is None else f"{type(failure).__name__}: {failure}")
+        rank = next((rank for rank, text in enumerate(told) if text), None)
+        if failure is None and rank is not None:
+            failure = OtherProcessError(f"{_name(rank, processes.size)} could not begin ({told[rank]})")
+    if failure is not None:
+        raise failure
+    return made  # type: ignore[return-value]  # it was made
+
+
+def joined() -> bool:
+    """Whether this process has met the others, and they have not parted in peace."""
+    return bool(_joined)
+
+
+def first_speaks() -> None:
+    """The first process has told the user what is to be told: the others may end."""
+    for words in _joined:
+        words.put("told", "")
+
+
+def wait_for_first() -> None:
+    """Give the first process a moment to tell the user: when any process ends with an error, torchrun ends all."""
+    for words in _joined:
+        words.known("told", _SOON)
+
+
+def own_device(name: str, processes: Processes) -> str:
+    """The device of this process: with several, each has its own GPU."""
+    if processes.size == 1 or name == "cpu":
+        return name
+    if name not in ("auto", "cuda"):
+        raise SettingsError(f"several processes take a GPU each; leave out --device {name}")
+    return f"cuda:{_local_rank()}" if name == "cuda" or torch.cuda.is_available() else "cpu"
+
+
+@dataclass(frozen=True, eq=False)
+class Words:
+    """What the processes leave for each other in torch's store, which outlives any of them.
+
+    Args:
+        store: of this run alone.
+        processes: of the run.
+    """
+
+    store: dist.Store
+    processes: Processes
+
+    def put(self, key: str, text: str) -> None:
+        """Leave a text under this key."""
+        with suppress(RuntimeError):  # the store itself may be gone
+            self.store.set(key, text)
+
+    def known(self, key: str, patience: timedelta) -> str | None:
+        """The text under this key, as soon as it is there."""
+        try:
+            self.store.wait([key], patience)
+            return bytes(self.store.get(key)).decode()
+        except RuntimeError:
+            return None
+
+    def leave(self, reason: str) -> None:
+        """Say why this process ends."""
+        self.put(f"reason-{self.processes.rank}", reason)
+
+    def story(self) -> tuple[str, bool]:
+        """What happened to the others, as far as it is known, and whether this process is the one to tell it."""
+        rank, size = self.processes.rank, self.processes.size
+        self.put(f"here-{rank}", "")
+        others = [other for other in range(size) if other != rank]
+        brief = timedelta(milliseconds=200)
+        reasons = {o: reason for o in others if (reason := self.known(f"reason-{o}", brief)) is not None}
+        silent = [o for o in others if o not in reasons and self.known(f"here-{o}", timedelta(seconds=1)) is None]
+        first = not any(other < rank for other in others if other not in silent)
+        if reasons:
+            lost = min(reasons)
+            return f"{_name(lost, size)} stopped ({' '.join(reasons[lost].split()) or 'no reason given'})", first
+        if silent:
+            names = " and ".join(_name(lost, size) for lost in silent)
+            return f"{names} ended without a word (killed, or out of memory)", first
+        return "all processes were told to stop (SIGTERM)", first
+
+
+def _join() -> Processes:
+    store, rank, size = _store()
+    gpus = torch.cuda.is_available()
+    if gpus:
+        torch.cuda.set_device(_local_rank())
+    run = dist.PrefixStore(f"paretoda-{next(_runs)}", store)
+    backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
+    dist.init_process_group(
+        backend, store=dist.PrefixStore("group", run), rank=rank, world_size=size, timeout=_PATIENCE
+    )
+    processes = Processes(rank, size)
+    _joined.append(Words(dist.PrefixStore("words", run), processes))
+    return processes
+
+
+@cache
+def _store() -> tuple[dist.Store, int, int]:
+    """The store that torchrun keeps, this process's rank, and how many there are; one for all runs of the process."""
+    found: tuple[Any, int, int] = next(iter(rendezvous("env://", timeout=_PATIENCE)))  # type: ignore[no-untyped-call]
+    return found
+
+
+def _local_rank() -> int:
+    return int(os.environ.get("LOCAL_RANK", "0"))
+
+
+def _name(rank: int, size: int) -> str:
+    return f"process {rank} of 0..{size - 1}"
+
+
+def _texts(processes: Processes, own: str) -> list[str]:
+    """A text of every process."""
+    rows = torch.tensor(list(own.encode()), dtype=torch.uint8)
+    counts = [length for (length,) in processes.numbers(len(rows))]
+    if not max(counts):
+        return [""] * processes.size
+    return [bytes(part.tolist()).decode() for part in processes.gather(rows, counts).split(counts)]
+
+
+@contextmanager
+def _heard_signals() -> Iterator[None]:
+    """Inside, SIGTERM, which torchrun sends to all when one of them has ended, is an error that can be told."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def ended(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows only tells it
+        raise LostProcessError("told to stop")
+
+    before = signal.signal(signal.SIGTERM, ended)
+    try:
+        yield
+    except LostProcessError:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise
+    except BaseException:
+        signal.signal(signal.SIGTERM, before)
+        raise
+    signal.signal(signal.SIGTERM, before)
