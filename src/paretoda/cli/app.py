@@ -44,7 +44,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _program(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,  # noqa: ARG001
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""
     command = context.invoked_subcommand

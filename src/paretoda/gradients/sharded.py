@@ -1,4 +1,4 @@
-"""Parameters that are spread over the processes (FSDP2): only `.backward()` runs the hooks that gather and reduce them."""
+"""Parameters that FSDP2 has spread over the processes: only `.backward()` runs the hooks that gather and sum them."""
 
 from __future__ import annotations
 

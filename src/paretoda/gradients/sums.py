@@ -1,8 +1,8 @@
 """Gradients of several processes: each has those of its own samples, and what counts is their sum.
 
 Rows that are compared are summed in pieces: every process gets one piece of each row, takes the inner products of its
-pieces, and only these few numbers are added up. With m objectives, a guide and d parameters this moves (m + 2) d numbers
-instead of the 2 (m + 1) d of whole rows, and holds a row only once.
+pieces, and only these few numbers are added up. With m objectives, a guide and d parameters this moves (m + 2) d
+numbers instead of the 2 (m + 1) d of whole rows, and holds a row only once.
 """
 
 from __future__ import annotations
