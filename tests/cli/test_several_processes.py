@@ -1,14 +1,13 @@
 """`torchrun … -m paretoda adapt`: the run of one process, whatever the number of processes and their fate."""
 
 import json
-import os
 import re
 import subprocess
 import sys
 
 import numpy as np
 import pytest
-from cli.processes import Ended, command, ended, environment, rows_of, start
+from cli.processes import Ended, ended, environment, rows_of, start
 
 SETTINGS = ("--steps", 12, "--evaluate-every", 6, "--checkpoint-every", 3, "--bottleneck", 8, "--batch-size", 9)
 LOSES_ONE = """

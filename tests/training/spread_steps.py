@@ -10,6 +10,8 @@ from dataclasses import dataclass
 import torch
 from torch import distributed as dist
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
 
 from paretoda.domains import Batch, Model
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
@@ -32,7 +34,8 @@ class Case:
     encoder: str = "norm"
     rows: tuple[int, int, int] = (12, 12, 12)
     sync_bn: bool = True
-    steps: int = 4
+    sharded: bool = False
+    steps: int = 3
 
 
 ENCODERS = {
@@ -46,6 +49,9 @@ ENCODERS = {
     "images": lambda: nn.Sequential(
         nn.Unflatten(1, (1, 5)), nn.Conv1d(1, 4, 2), nn.BatchNorm1d(4), nn.Dropout1d(0.3), nn.Tanh(), nn.Flatten(),
         nn.Linear(16, 6),
+    ),
+    "body and last": lambda: nn.Sequential(
+        nn.Sequential(nn.Linear(5, 9), nn.BatchNorm1d(9), nn.Tanh(), nn.Dropout(0.3)), nn.Linear(9, 6)
     ),
 }  # fmt: skip
 
@@ -64,13 +70,19 @@ CASES = {
     "channels dropped": Case(encoder="images", rows=(7, 7, 7)),
     "no guide": Case(scheme="mgda", encoder="plain"),
     "one pass": Case(scheme="linear"),
+    "unsynchronised": Case(sync_bn=False),
     "one pass, no norm": Case("mdd", scheme="linear", encoder="plain", rows=(7, 7, 7)),
+    "sharded": Case(voting="last", encoder="body and last", rows=(7, 7, 5), sharded=True),
+    "sharded, per domain": Case("mcd", voting="last", bn="per-domain", encoder="body and last", sharded=True),
+    "sharded, one pass": Case(scheme="linear", voting="last", encoder="body and last", sharded=True),
 }
 
 
-def make_step(case: Case, processes=ALONE, encoder=None) -> Step:
+def make_step(case: Case, processes=ALONE) -> Step:
     torch.manual_seed(0)
-    model = Model(ENCODERS[case.encoder]() if encoder is None else encoder, nn.Linear(6, 3)).double()
+    model = Model(ENCODERS[case.encoder](), nn.Linear(6, 3)).double()
+    if case.sharded and processes.size > 1:
+        fully_shard(model.encoder[0], mesh=init_device_mesh("cpu", (processes.size,)))
     shape = {"features": 6, "classes": 3}
     objectives = {
         "source": CrossEntropy(**shape),
@@ -82,7 +94,8 @@ def make_step(case: Case, processes=ALONE, encoder=None) -> Step:
     for objective in objectives.values():
         objective.double()
     own = [p for objective in objectives.values() for p in objective.parameters()]
-    groups = [{"params": list(model.encoder.parameters()), "lr": 0.05}, {"params": [*model.head.parameters(), *own]}]
+    groups = [{"params": list(part.parameters()), "lr": 0.05} for part in model.encoder if list(part.parameters())]
+    groups.append({"params": [*model.head.parameters(), *own]})
     return Step(
         model,
         objectives,
@@ -115,7 +128,9 @@ def taken(step: Step, case: Case, processes=ALONE) -> dict[str, torch.Tensor]:
         step.advance(index / case.steps)
         report = step(joint_batch(case, index, processes))
         reports.append(torch.tensor([*report.losses, *report.alpha, report.guide_loss or 0.0]))
-    return {"reports": torch.stack(reports), **step.modules().state_dict()}
+    state = step.modules().state_dict()
+    whole = {key: value.full_tensor() if hasattr(value, "full_tensor") else value for key, value in state.items()}
+    return {"reports": torch.stack(reports), **whole}
 
 
 def free_port() -> int:
@@ -134,6 +149,24 @@ def group(rank: int, size: int, port: int):
     dist.destroy_process_group()
 
 
+def refusals(processes) -> dict[str, str]:
+    """What several processes are told that they cannot do."""
+    exact = Case(encoder="body and last", sharded=True)
+    plain = make_step(Case(encoder="plain"), processes)
+    found = {"exact": _refused(lambda: taken(make_step(exact, processes), exact, processes))}
+    torch.manual_seed(processes.rank)
+    found["chance"] = _refused(lambda: plain(joint_batch(Case(), 0, processes)))
+    return found
+
+
+def _refused(work) -> str:
+    try:
+        work()
+    except ValueError as error:
+        return str(error)
+    return "nothing"
+
+
 def take_all(rank: int, size: int, port: int, folder: str) -> None:
     """Every case, in one process of several."""
     found = {}
@@ -141,4 +174,5 @@ def take_all(rank: int, size: int, port: int, folder: str) -> None:
         for name, case in CASES.items():
             print(f"rank {rank}: {name}", flush=True)
             found[name] = taken(make_step(case, processes), case, processes)
+        found["refusals"] = refusals(processes)
     torch.save(found, f"{folder}/{rank}.pt")

@@ -17,6 +17,7 @@ from paretoda.gradients.parameters import Metric, Parameters, Voting, multiplier
 from paretoda.gradients.passes import FeaturePasses, combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.rows import check_rows, combine_and_free, one_pass, problem_of, report_of, rows_of
+from paretoda.gradients.sharded import gathered
 from paretoda.gradients.sums import pieces_of, summed
 from paretoda.gradients.tensors import (
     Gradients,
@@ -81,6 +82,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     Raises:
         NonFiniteError: a loss or gradient is NaN or infinite; it names the objective, and no `.grad` was touched.
     """
+    if gathered(shared):
+        raise ValueError("FSDP has not sharded the encoder again: fully_shard(..., reshard_after_forward=True)")
     names, values = named(losses)
     body = trainable(shared)
     if not body:

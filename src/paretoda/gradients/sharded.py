@@ -3,11 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Protocol, runtime_checkable
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from paretoda.gradients.gram import Row
+
+
+@runtime_checkable
+class Sharding(Protocol):
+    """What `fully_shard` makes of a module, as far as it is used here."""
+
+    def set_gradient_divide_factor(self, factor: float) -> None:
+        """By what the sum of all processes' gradients is divided."""
+
+    def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
+        """Whether nothing but sums travels."""
+
+    def set_reshard_after_forward(self, reshard_after_forward: bool) -> None:
+        """Whether the module has its own part alone between forward and backward."""
+
+
+def gathered(module: nn.Module | Iterable[Tensor]) -> bool:
+    """Whether a module that FSDP shards has whole parameters at present, which no optimiser knows."""
+    parts = module.modules() if isinstance(module, nn.Module) else ()
+    return any(isinstance(part, Sharding) and not sharded(part.parameters()) for part in parts)
 
 
 def sharded(tensors: Iterable[Tensor | None]) -> bool:

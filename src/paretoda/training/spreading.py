@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from paretoda.gradients.sharded import sharded
+from paretoda.gradients.sharded import Sharding, sharded
 from paretoda.models.spread import check_layers
 from paretoda.processes import Processes, Shares
 from paretoda.training.strategy import Strategy
@@ -27,8 +27,10 @@ def check_spread(step: Step) -> None:
     if sharded(step.model.parameters()) and step.clip is not None:
         raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")
     for part in step.model.encoder.modules():
-        if hasattr(part, "set_gradient_divide_factor"):  # FSDP's own choice is the mean; the losses are of all samples
-            part.set_gradient_divide_factor(1.0)
+        if isinstance(part, Sharding):
+            part.set_gradient_divide_factor(1.0)  # its own choice is the mean; our losses are of the joint batch
+            part.set_force_sum_reduction_for_comms(True)  # gloo has no other
+            part.set_reshard_after_forward(True)  # or the optimiser's parameters are not those of the module
 
 
 def shares_of(step: Step, *counts: int) -> Shares | None:
