@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -92,8 +93,19 @@ def test_a_mistake_is_told_once(data, tmp_path, changed, expected):
     assert expected in sentence
     assert done.code != 0
     assert re.search(r"exitcode\s*: 2", done.err)
-    assert "Traceback" not in done.err.split("torch.distributed.elastic")[0]
+    assert done.err.count("Traceback") == 1  # torchrun's own
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.slow
+def test_the_sharded_example_of_the_documents_is_the_same_in_one_and_in_two_processes(tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "processes.md").read_text(encoding="utf-8")
+    script = tmp_path / "script.py"
+    script.write_text(re.search(r"```python\n(.*?)```", page, re.DOTALL).group(1))
+    one, two = (ended(torchrun(count, program=(str(script),))) for count in (1, 2))
+    assert one.code == 0, one
+    assert one.out.startswith("source ")
+    assert two.out == one.out
 
 
 def test_other_commands_are_for_one_process(tmp_path):

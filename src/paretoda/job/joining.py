@@ -10,11 +10,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import cache
-from itertools import count
+from itertools import accumulate, count
 from typing import Any, NoReturn, TypeVar
 
 import torch
 from torch import distributed as dist
+from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from paretoda.job.errors import SettingsError
@@ -115,7 +116,7 @@ class Words:
         processes: of the run.
     """
 
-    store: dist.Store
+    store: PrefixStore
     processes: Processes
 
     def put(self, key: str, text: str) -> None:
@@ -158,20 +159,18 @@ def _join() -> Processes:
     gpus = torch.cuda.is_available()
     if gpus:
         torch.cuda.set_device(_local_rank())
-    run = dist.PrefixStore(f"paretoda-{next(_runs)}", store)
+    run = PrefixStore(f"paretoda-{next(_runs)}", store)
     backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
-    dist.init_process_group(
-        backend, store=dist.PrefixStore("group", run), rank=rank, world_size=size, timeout=_PATIENCE
-    )
+    dist.init_process_group(backend, store=PrefixStore("group", run), rank=rank, world_size=size, timeout=_PATIENCE)
     processes = Processes(rank, size)
-    _joined.append(Words(dist.PrefixStore("words", run), processes))
+    _joined.append(Words(PrefixStore("words", run), processes))
     return processes
 
 
 @cache
-def _store() -> tuple[dist.Store, int, int]:
+def _store() -> tuple[Any, int, int]:
     """The store that torchrun keeps, this process's rank, and how many there are; one for all runs of the process."""
-    found: tuple[Any, int, int] = next(iter(rendezvous("env://", timeout=_PATIENCE)))  # type: ignore[no-untyped-call]
+    found: tuple[Any, int, int] = next(iter(rendezvous("env://", timeout=_PATIENCE)))
     return found
 
 
@@ -189,7 +188,9 @@ def _texts(processes: Processes, own: str) -> list[str]:
     counts = [length for (length,) in processes.numbers(len(rows))]
     if not max(counts):
         return [""] * processes.size
-    return [bytes(part.tolist()).decode() for part in processes.gather(rows, counts).split(counts)]
+    found = bytes(processes.gather(rows, counts).tolist())
+    ends = list(accumulate(counts))
+    return [found[end - length : end].decode() for end, length in zip(ends, counts, strict=True)]
 
 
 @contextmanager

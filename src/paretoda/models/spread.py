@@ -62,7 +62,6 @@ def _dropped(layer: nn.Module, shares: Shares, inputs: Tensor) -> Tensor:
 def _normalised(layer: _BatchNorm, processes: Processes, inputs: Tensor) -> Tensor:
     if not layer.training and layer.running_mean is not None:
         return type(layer).forward(layer, inputs)
-    layer._check_input_dim(inputs)
     output, mean, variance, count = _Normalised.apply(  # type: ignore[no-untyped-call]
         inputs, layer.weight, layer.bias, layer.eps, processes
     )
