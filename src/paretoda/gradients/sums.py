@@ -29,7 +29,7 @@ def summed(row: Row, processes: Processes) -> Row:
         return found
     present = [tensor for index in own if (tensor := row[index]) is not None]
     flat = processes.sum(torch.cat([tensor.reshape(-1) for tensor in present]))
-    for index, tensor, piece in zip(own, present, flat.split([t.numel() for t in present]), strict=True):
+    for index, tensor, piece in zip(own, present, flat.split_with_sizes([t.numel() for t in present]), strict=True):
         found[index] = piece.view(tensor.shape)
     return found
 

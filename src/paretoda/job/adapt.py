@@ -52,6 +52,8 @@ def adapt(
             return inputs, make_step(run.settings, inputs.pair, device, processes)
 
         inputs, step = agreed(processes, ready, first_alone=run.settings.frozen)
+        if processes.rank == 0:
+            run.write()
         ended = _trained(run, inputs, step, listeners)
         made = Run(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:
@@ -93,6 +95,10 @@ def segment(
             return inputs, make_step(run.settings, inputs.pair, device, processes)
 
         inputs, step = agreed(processes, ready)
+        if processes.rank == 0:
+            run.write()
+        keep = None if run.directory is None else run.directory.translation
+        inputs = inputs.translated(run.settings, step.device, keep, listeners.told)  # several have no translation
         ended = _trained(run, inputs, step, listeners)
         made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:
@@ -101,12 +107,7 @@ def segment(
 
 
 def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: Listeners) -> Ended[AnyPredictor]:
-    """Train, and choose the model; the first process alone makes the directory."""
-    if step.processes.rank == 0:
-        run.write()
-    if isinstance(inputs, SceneInputs):  # in one process only: `check_shares` says so
-        keep = None if run.directory is None else run.directory.translation
-        inputs = inputs.translated(run.settings, step.device, keep, listeners.told)
+    """Train, and choose the model."""
     trained = train(
         run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
     )

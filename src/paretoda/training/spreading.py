@@ -70,5 +70,5 @@ def average_statistics(encoder: nn.Module, processes: Processes) -> None:
     if processes.size == 1 or not buffers:
         return
     flat = processes.sum(torch.cat([buffer.reshape(-1) for buffer in buffers])) / processes.size
-    for buffer, piece in zip(buffers, flat.split([buffer.numel() for buffer in buffers]), strict=True):
+    for buffer, piece in zip(buffers, flat.split_with_sizes([buffer.numel() for buffer in buffers]), strict=True):
         buffer.copy_(piece.view(buffer.shape))
