@@ -6,8 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
 from datetime import timedelta
 from functools import cache
 from itertools import accumulate, count
@@ -19,6 +18,7 @@ from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
 from paretoda.job.errors import SettingsError
+from paretoda.job.words import Words, process_name
 from paretoda.processes import LostProcessError, Processes, world
 
 Made = TypeVar("Made")
@@ -75,7 +75,7 @@ def agreed(processes: Processes, work: Callable[[], Made], *, first_alone: bool 
         told = _texts(processes, "" if failure is None else f"{type(failure).__name__}: {failure}")
         rank = next((rank for rank, text in enumerate(told) if text), None)
         if failure is None and rank is not None:
-            failure = OtherProcessError(f"{_name(rank, processes.size)} could not begin ({told[rank]})")
+            failure = OtherProcessError(f"{process_name(rank, processes.size)} could not begin ({told[rank]})")
     if failure is not None:
         raise failure
     return made  # type: ignore[return-value]  # it was made
@@ -107,53 +107,6 @@ def own_device(name: str, processes: Processes) -> str:
     return f"cuda:{_local_rank()}" if name == "cuda" or torch.cuda.is_available() else "cpu"
 
 
-@dataclass(frozen=True, eq=False)
-class Words:
-    """What the processes leave for each other in torch's store, which outlives any of them.
-
-    Args:
-        store: of this run alone.
-        processes: of the run.
-    """
-
-    store: PrefixStore
-    processes: Processes
-
-    def put(self, key: str, text: str) -> None:
-        """Leave a text under this key."""
-        with suppress(RuntimeError):  # the store itself may be gone
-            self.store.set(key, text)
-
-    def known(self, key: str, patience: timedelta) -> str | None:
-        """The text under this key, as soon as it is there."""
-        try:
-            self.store.wait([key], patience)
-            return bytes(self.store.get(key)).decode()
-        except RuntimeError:
-            return None
-
-    def leave(self, reason: str) -> None:
-        """Say why this process ends."""
-        self.put(f"reason-{self.processes.rank}", reason)
-
-    def story(self) -> tuple[str, bool]:
-        """What happened to the others, as far as it is known, and whether this process is the one to tell it."""
-        rank, size = self.processes.rank, self.processes.size
-        self.put(f"here-{rank}", "")
-        others = [other for other in range(size) if other != rank]
-        brief = timedelta(milliseconds=200)
-        reasons = {o: reason for o in others if (reason := self.known(f"reason-{o}", brief)) is not None}
-        silent = [o for o in others if o not in reasons and self.known(f"here-{o}", timedelta(seconds=1)) is None]
-        first = not any(other < rank for other in others if other not in silent)
-        if reasons:
-            lost = min(reasons)
-            return f"{_name(lost, size)} stopped ({' '.join(reasons[lost].split()) or 'no reason given'})", first
-        if silent:
-            names = " and ".join(_name(lost, size) for lost in silent)
-            return f"{names} ended without a word (killed, or out of memory)", first
-        return "all processes were told to stop (SIGTERM)", first
-
-
 def _join() -> Processes:
     store, rank, size = _store()
     gpus = torch.cuda.is_available()
@@ -176,10 +129,6 @@ def _store() -> tuple[Any, int, int]:
 
 def _local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", "0"))
-
-
-def _name(rank: int, size: int) -> str:
-    return f"process {rank} of 0..{size - 1}"
 
 
 def _texts(processes: Processes, own: str) -> list[str]:
