@@ -18,6 +18,7 @@ from paretoda.job.presets import PRESET, expanded
 from paretoda.job.run import Run
 from paretoda.job.segmentation.results import SceneRun
 from paretoda.job.settings import Settings, SettingsError, make_settings
+from paretoda.processes import LostProcessError
 
 _INPUTS = ("source", "target")
 
@@ -92,6 +93,8 @@ def run_adapt(
         )
     except (KeyboardInterrupt, InterruptedRunError) as stop:
         raise InterruptedRunError(_how_to_go_on(stop, out)) from stop
+    except LostProcessError as lost:
+        raise LostProcessError(_how_to_go_on(lost, out), lost.speaks) from lost
     screen.progress.stop()
     _summary(screen, run, out)
     screen.finish(lambda: {"run": str(out), **run.summary()})
@@ -99,7 +102,7 @@ def run_adapt(
 
 def _how_to_go_on(stop: BaseException, out: Path) -> str:
     """Every way to stop ends with the command that goes on, where there is something to go on with."""
-    text = str(stop) if isinstance(stop, InterruptedRunError) else "stopped"
+    text = "stopped" if isinstance(stop, KeyboardInterrupt) else str(stop)
     if "--resume" in text:
         return text
     if not RunDirectory(out).config.exists():

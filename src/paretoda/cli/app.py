@@ -11,6 +11,7 @@ import typer
 from paretoda import __version__
 from paretoda.cli.comparing import bench, report, study
 from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
+from paretoda.cli.several import rank, several
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,9 +43,13 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,
+    context: typer.Context,
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,  # noqa: ARG001
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""
+    command = context.invoked_subcommand
+    if several() and command not in (None, "adapt"):
+        raise typer.BadParameter(f"{command} is for one process; start it without torchrun")
 
 
 @app.command()
@@ -67,7 +72,8 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     values = merged(config, {"source": source, "target": target}, given_settings({**settings, "preset": preset}))
-    with Screen(quiet=quiet, as_json=json) as screen:
+    silent = rank() > 0
+    with Screen(quiet=quiet or silent, as_json=json and not silent) as screen:
         run_adapt(screen, values, out, resume=resume, overwrite=overwrite)
 
 

@@ -10,10 +10,13 @@ from typing import Any
 
 import typer
 
+from paretoda.cli.several import LOST, has_spoken, speaks
+
 EXPECTED = (
     "paretoda.data.errors.DataError",
     "paretoda.job.errors.SettingsError",
     "paretoda.job.directory.RunError",
+    "paretoda.job.joining.OtherProcessError",
     "paretoda.training.checkpoint.CheckpointError",
     "paretoda.models.weights.WeightsError",
     "paretoda.gradients.report.NonFiniteError",
@@ -40,16 +43,16 @@ def exit_code(app: Callable[..., Any], arguments: Sequence[str]) -> int:
             [argument for argument in arguments if argument != "--debug"], prog_name="paretoda", standalone_mode=False
         )
     except _UsageError as error:
-        return _tell(_usage(error), 2)
-    except (typer.Abort, KeyboardInterrupt):
-        return _tell("stopped", 130)
+        return _tell(error, _usage(error), 2)
+    except (typer.Abort, KeyboardInterrupt) as stop:
+        return _tell(stop, "stopped", 130)
     except BrokenPipeError:  # `paretoda predict … | head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:
         if debug:
             raise
-        return _tell(*sentence(error))
+        return _tell(error, *sentence(error))
     return result if isinstance(result, int) else 0
 
 
@@ -58,6 +61,8 @@ def sentence(error: Exception) -> tuple[str, int]:
     names = {f"{kind.__module__}.{kind.__qualname__}" for kind in type(error).__mro__}
     if INTERRUPTED in names:
         return str(error), 130
+    if LOST in names:
+        return str(error), 1
     if names & set(EXPECTED):
         return str(error), 2
     if names & set(_MEMORY):
@@ -84,6 +89,8 @@ def _usage(error: Exception) -> str:
     return f"{message.rstrip('.')}; `{command} --help` shows what can be given"
 
 
-def _tell(text: str, code: int) -> int:
-    print(f"paretoda: {' '.join(text.split())}", file=sys.stderr)
+def _tell(error: BaseException, text: str, code: int) -> int:
+    if speaks(error):
+        print(f"paretoda: {' '.join(text.split())}", file=sys.stderr, flush=True)
+        has_spoken()
     return code

@@ -106,6 +106,7 @@ SETTINGS = (
     Setting("label_smoothing", float, 0.0, "of the source's labels"),
     Setting("clip", float, None, "largest norm of the gradient"),
     Setting("bn", Literal["joint", "per-domain"], "joint", "BatchNorm statistics of both domains or of each"),
+    Setting("sync_bn", bool, True, "with several processes: BatchNorm statistics of all of them together"),
     Setting("scaling", Literal["per-domain", "joint", "source", "none"], "per-domain", "z-scores of features"),
     Setting("held_out", float, 0.1, "share of each domain that is held out"),
     Setting("image_size", int, None, "side of the images that the network sees"),

@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
+from paretoda.data.chance import per_sample
+
 _RATIO = 4 / 3
 
 
@@ -24,7 +26,7 @@ def random_crops(
         generator: the only source of chance.
     """
     n = len(images)
-    chance = torch.rand((5, n), generator=generator)
+    chance = per_sample((5, n), 1, generator)
     area = scale[0] + (scale[1] - scale[0]) * chance[0]
     ratio = torch.exp((2 * chance[1] - 1) * math.log(_RATIO))
     width = (area * ratio).sqrt().clamp(max=1)
@@ -46,7 +48,7 @@ def random_mirrors(images: Tensor, generator: torch.Generator) -> Tensor:
         images: shape (n, c, h, w).
         generator: the only source of chance.
     """
-    mirrored = torch.rand(len(images), generator=generator) < 0.5
+    mirrored = per_sample((len(images),), 0, generator) < 0.5
     return torch.where(mirrored.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
@@ -58,7 +60,7 @@ def colour_jitter(images: Tensor, strength: float, generator: torch.Generator) -
         strength: 0 changes nothing.
         generator: the only source of chance.
     """
-    factors = 1 + strength * (2 * torch.rand((3, len(images), 1, 1, 1), generator=generator) - 1)
+    factors = 1 + strength * (2 * per_sample((3, len(images), 1, 1, 1), 1, generator) - 1)
     images = (images * factors[0]).clamp_(0, 1)
     images = blend(images, grey(images).mean(dim=(1, 2, 3), keepdim=True), factors[1])
     return blend(images, grey(images), factors[2])

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from paretoda.core.chance import derived_seed
 from paretoda.data.arrays import ArraySamples
+from paretoda.data.chance import batch_generator
 from paretoda.data.errors import DataError
 from paretoda.data.order import Places, balanced, endless
 from paretoda.data.rows import Rows, feature_rows
@@ -22,6 +23,7 @@ from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import PairSettings
 from paretoda.data.transforms import Transform
 from paretoda.domains import Batch
+from paretoda.processes import ALONE, Processes
 
 Part = Literal["source", "held-out-source", "all-source", "target", "held-out-target", "all-target"]
 """Without a prefix: the training part."""
@@ -65,31 +67,43 @@ class DomainPair:
         """Of one transformed sample."""
         return tuple(self.source.evaluate(self.source_train[:1]).shape[1:])
 
-    def batch(self, step: int, *, guide: bool = True) -> Batch:
+    @property
+    def guide_size(self) -> int:
+        """Held-out samples of the target in a batch."""
+        return min(self.settings.batch_size, len(self.target_held_out))
+
+    def batch(self, step: int, *, guide: bool = True, processes: Processes = ALONE) -> Batch:
         """The batch of this step, the same whenever and in whatever order it is asked for.
 
         Args:
             step: from 0.
             guide: False saves the reading of held-out samples that nobody wants.
+            processes: several share the batch: each reads its own samples and no others.
         """
-        source = self._source_order(step)
-        target = self._order("target", len(self.target_train), step, self.settings.batch_size)
-        held = min(self.settings.batch_size, len(self.target_held_out)) if guide else 0
-        chosen = self._order("guide", len(self.target_held_out), step, held) if held else None
+        size = self.settings.batch_size
+        source = self._source_order(step)[processes.share(size)]
+        target = self._order("target", len(self.target_train), step, size)[processes.share(size)]
+        held = self.guide_size if guide else 0
+        chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
         rows = self.source_train[source]
+        source_chance, target_chance = (
+            batch_generator(derived_seed(self.settings.seed, f"augment-{stream}", step), size, processes)
+            for stream in ("source", "target")
+        )
         return Batch(
-            source=self.source.train(rows, self._generator("source", step)),
+            source=self.source.train(rows, source_chance),
             labels=torch.from_numpy(self.labels[rows]),
-            target=self.target.train(self.target_train[target], self._generator("target", step)),
+            target=self.target.train(self.target_train[target], target_chance),
             guide=None if chosen is None else self.target.evaluate(self.target_held_out[chosen]),
             source_index=torch.from_numpy(source),
             target_index=torch.from_numpy(target),
             guide_index=None if chosen is None else torch.from_numpy(chosen),
         )
 
-    def whole(self, part: Part, batch_size: int) -> Iterator[Tensor]:
-        """All inputs of a part in order, with evaluation transforms."""
+    def whole(self, part: Part, batch_size: int, processes: Processes = ALONE) -> Iterator[Tensor]:
+        """All inputs of a part in order, with evaluation transforms; of several processes, each its share."""
         places = self.places(part)
+        places = places[processes.share(len(places))]
         rows = self.source if part.endswith("source") else self.target
         for start in range(0, len(places), batch_size):
             yield rows.evaluate(places[start : start + batch_size])
@@ -157,6 +171,3 @@ class DomainPair:
     def _classes_places(self) -> list[Places]:
         labels = self.labels[self.source_train]
         return [np.flatnonzero(labels == cls) for cls in np.unique(labels)]
-
-    def _generator(self, stream: str, step: int) -> torch.Generator:
-        return torch.Generator().manual_seed(derived_seed(self.settings.seed, f"augment-{stream}", step))

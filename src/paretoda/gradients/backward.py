@@ -10,26 +10,29 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretoda.core.factor import cosines
-from paretoda.core.problem import AheadScheme, Guide, Matrix, Move, Problem, Scheme, Vector, Weights, reads_guide
+from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, reads_guide
 from paretoda.core.simplex import equal
 from paretoda.gradients.gram import Row, gram
 from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
 from paretoda.gradients.passes import FeaturePasses, combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
-from paretoda.gradients.rows import check_rows, combine_and_free, rows_of
+from paretoda.gradients.rows import check_rows, combine_and_free, one_pass, problem_of, report_of, rows_of
+from paretoda.gradients.sharded import gathered
+from paretoda.gradients.sums import pieces_of, summed
 from paretoda.gradients.tensors import (
     Gradients,
     Losses,
     Private,
     Tensors,
     all_finite,
+    check_sharded,
     named,
     poison,
     positions,
     private_gradients,
     write,
 )
+from paretoda.processes import ALONE, Processes
 
 
 def backward(  # noqa: PLR0913 - see the module's first lines
@@ -45,6 +48,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     voting: Voting = "all",
     metric: Metric = None,
     scaler: torch.amp.GradScaler | None = None,
+    processes: Processes = ALONE,
 ) -> Report:
     """Fill `.grad` with the direction that the scheme chooses, and say what it chose.
 
@@ -69,6 +73,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
             ordinary backward pass afterwards), or any of them.
         metric: the optimiser, so that inner products are weighted by learning rates; or a mapping parameter -> rate.
         scaler: for float16: scales every loss, and is handed non-finite steps, so that it skips them and backs off.
+        processes: several that have encoded their own samples, joined the features and computed the same losses: the
+            shared parameters' gradients are summed over them, all others are already the same everywhere.
 
     Returns:
         The weights, the rule that chose them, the losses and the cosines between the gradients.
@@ -76,6 +82,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     Raises:
         NonFiniteError: a loss or gradient is NaN or infinite; it names the objective, and no `.grad` was touched.
     """
+    if gathered(shared):
+        raise ValueError("FSDP has not sharded the encoder again: fully_shard(..., reshard_after_forward=True)")
     names, values = named(losses)
     body = trainable(shared)
     if not body:
@@ -96,7 +104,9 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         voting=voters(body, voting),
         passes=FeaturePasses(outputs, head) if outputs else None,
         scale=_scale(scaler, values[0]),
+        processes=processes,
     )
+    check_sharded(tensors)
     try:
         report, found = _combined(tensors, scheme, multipliers(tensors.voting, metric))
         own = private_gradients(private, tensors.scale)
@@ -138,8 +148,8 @@ def _plain(tensors: Tensors, weights: Weights) -> Gradients:
     if tensors.heads and head_factors != factors:
         inputs = tensors.shared
         heads = vjp([tensors.weighted_sum(head_factors)], tensors.heads, None, keep=True)
-    found = [*vjp([tensors.weighted_sum(factors)], inputs, None, keep=False), *heads]
-    if not all_finite(found):
+    found = [*one_pass(tensors, factors, inputs), *heads]
+    if tensors.processes.any(not all_finite(found)):
         involved = [name for name, factor in zip(tensors.names, factors, strict=True) if factor]
         raise NonFiniteError(
             f"the gradient of {' + '.join(map(repr, involved))} is not finite; no gradient was written"
@@ -151,44 +161,26 @@ def _voted(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Re
     """Rows, their inner products, the scheme's weights, and the combination of the rows."""
     size = len(tensors.names)
     rows, heads, cotangents = rows_of(tensors)
-    products = gram(rows, rates)
+    count = len(rows)
+    several = tensors.processes.size > 1
+    pieces = pieces_of(rows, tensors.voting, tensors.processes) if several else None
+    products = tensors.processes.sum(gram(rows if pieces is None else pieces.rows, rates))
     numbers = torch.cat([products.reshape(-1), tensors.values().to(products.device)]).cpu().numpy()
-    table = numbers[: len(rows) ** 2].reshape(len(rows), len(rows)) / tensors.scale**2
-    values = numbers[len(rows) ** 2 :]
+    table = numbers[: count**2].reshape(count, count) / tensors.scale**2
+    values = numbers[count**2 :]
     check_rows(tensors, table, values, heads)
     del rows[size:]
-    weights = scheme(_problem(tensors, table, values))
+    weights = scheme(problem_of(tensors, table, values))
     factors: list[float] = (size * weights.alpha).tolist()
-    if tensors.exact:
+    if tensors.exact and pieces is not None:
+        body = pieces.collected(factors, tensors.shared)
+    elif tensors.exact:
         body = [combine_and_free(rows, index, factors) for index in range(len(tensors.shared))]
     elif tensors.passes is not None:
-        body = tensors.passes.weighted(cotangents[:size], factors, tensors.shared)
+        body = summed(tensors.passes.weighted(cotangents[:size], factors, tensors.shared), tensors.processes)
     else:
-        body = vjp([tensors.weighted_sum(factors)], tensors.shared, None, keep=False)
+        body = one_pass(tensors, factors, tensors.shared)
     head_factors = tensors.head_weights(weights)
     head = [combine([row[index] for row in heads], head_factors) for index in range(len(tensors.heads))]
     found = list(zip([*tensors.shared, *tensors.heads], [*body, *head], strict=True))
-    return _report(tensors, table, values, weights), found
-
-
-def _problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
-    size = len(tensors.names)
-    guide = None
-    if tensors.guide is not None:
-        guide = Guide(table[:size, size], float(table[size, size]), float(values[size]))
-    return Problem(table[:size, :size], values[:size], guide, tensors.names)
-
-
-def _report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
-    size = len(tensors.names)
-    angles = cosines(table)
-    guided = tensors.guide is not None
-    return Report(
-        names=tensors.names,
-        losses=values[:size],
-        alpha=weights.alpha,
-        move=weights.move,
-        cosines=angles[:size, :size],
-        guide_loss=float(values[size]) if guided else None,
-        guide_cosines=angles[:size, size] if guided else None,
-    )
+    return report_of(tensors, table, values, weights), found

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from paretoda.gradients.gram import Row
+from paretoda.gradients.sharded import by_hooks, sharded
 
 
 def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor] | None, *, keep: bool) -> Row:
@@ -85,7 +86,10 @@ class FeaturePasses:
     def weighted(self, cotangents: Sequence[Row], weights: Sequence[float], inputs: Sequence[Tensor]) -> Row:
         """The gradient of Σ w_i L_i by one pass through the body, from stored cotangents."""
         sums = [combine([row[index] for row in cotangents], weights) for index in range(len(self.features))]
-        return self._product(sums, inputs, keep=False)
+        if not sharded(inputs):
+            return self._product(sums, inputs, keep=False)
+        pairs = [(f, c) for f, c in zip(self.features, sums, strict=True) if c is not None and f.requires_grad]
+        return by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
 
 
 def combine(tensors: Sequence[Tensor | None], weights: Sequence[float]) -> Tensor | None:

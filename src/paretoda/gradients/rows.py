@@ -7,10 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from paretoda.core.problem import Matrix, Vector
+from paretoda.core.factor import cosines
+from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
 from paretoda.gradients.gram import Row
 from paretoda.gradients.passes import combine, vjp
-from paretoda.gradients.report import NonFiniteError
+from paretoda.gradients.report import NonFiniteError, Report
+from paretoda.gradients.sharded import sharded
+from paretoda.gradients.sums import summed
 from paretoda.gradients.tensors import Tensors, all_finite
 
 
@@ -31,6 +34,17 @@ def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
     return [*(row[:votes] for row in both), *guides], [row[votes:] for row in both], []
 
 
+def one_pass(tensors: Tensors, factors: Sequence[float], inputs: Sequence[Tensor]) -> Row:
+    """The gradient of Σ w_i L_i for the shared parameters and whatever follows them in `inputs`, in one pass."""
+    loss, size = tensors.weighted_sum(factors), len(tensors.shared)
+    if tensors.passes is not None and sharded(tensors.shared):
+        cotangents, heads = tensors.passes.cotangents(loss, heads=len(inputs) > size)
+        found = [*tensors.passes.weighted([cotangents], [1.0], tensors.shared), *heads]
+    else:
+        found = vjp([loss], inputs, None, keep=False)
+    return [*summed(found[:size], tensors.processes), *found[size:]]
+
+
 def combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:
     """Σ w_i g_i for one tensor; its rows are let go, so that no more than one tensor is held twice."""
     total = combine([row[index] for row in rows], factors)
@@ -45,3 +59,28 @@ def check_rows(tensors: Tensors, table: Matrix, values: Vector, heads: Sequence[
     for index, name in enumerate([*tensors.names, "the guide"][: len(table)]):
         if not np.isfinite(table[index, index]) or (index < len(heads) and not all_finite(heads[index])):
             raise NonFiniteError(f"the gradient of {name!r} is not finite; no gradient was written")
+
+
+def problem_of(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
+    """What the scheme sees of the rows."""
+    size = len(tensors.names)
+    guide = None
+    if tensors.guide is not None:
+        guide = Guide(table[:size, size], float(table[size, size]), float(values[size]))
+    return Problem(table[:size, :size], values[:size], guide, tensors.names)
+
+
+def report_of(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
+    """What is said about the step."""
+    size = len(tensors.names)
+    angles = cosines(table)
+    guided = tensors.guide is not None
+    return Report(
+        names=tensors.names,
+        losses=values[:size],
+        alpha=weights.alpha,
+        move=weights.move,
+        cosines=angles[:size, :size],
+        guide_loss=float(values[size]) if guided else None,
+        guide_cosines=angles[:size, size] if guided else None,
+    )

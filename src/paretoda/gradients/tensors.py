@@ -15,6 +15,8 @@ from paretoda.gradients.gram import Row
 from paretoda.gradients.parameters import Parameters, trainable
 from paretoda.gradients.passes import FeaturePasses, vjp
 from paretoda.gradients.report import NonFiniteError
+from paretoda.gradients.sharded import local, sharded
+from paretoda.processes import ALONE, Processes
 
 Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
 Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
@@ -35,6 +37,7 @@ class Tensors:
         voting: the shared parameters whose inner products are taken.
         passes: the features, where they were given.
         scale: by which every loss is multiplied before it is differentiated (a GradScaler's).
+        processes: whose samples the features are of, each process having the graph of its own.
     """
 
     names: tuple[str, ...]
@@ -46,6 +49,7 @@ class Tensors:
     voting: list[Tensor]
     passes: FeaturePasses | None
     scale: float
+    processes: Processes = ALONE
 
     @property
     def exact(self) -> bool:
@@ -57,8 +61,8 @@ class Tensors:
         return [*self.losses, *([] if self.guide is None else [self.guide])]
 
     def values(self) -> Tensor:
-        """The numbers behind `measured`, shape (m,) or (m + 1,), float64."""
-        return torch.stack([loss.detach().double() for loss in self.measured()])
+        """The numbers behind `measured`, shape (m,) or (m + 1,), float64; the same in all processes."""
+        return self.processes.mean(torch.stack([loss.detach().double() for loss in self.measured()]))
 
     def check_losses(self, values: Vector) -> None:
         """Raise where a loss is not finite."""
@@ -86,6 +90,19 @@ class Tensors:
         if weights.move in (Move.FIXED, Move.LEARNED):
             return [float(size * alpha) for alpha in weights.alpha]
         return [1.0] * size
+
+
+def check_sharded(tensors: Tensors) -> None:
+    """Raise where FSDP's parameters are asked for what they cannot do: several backward passes through one forward."""
+    if not sharded(tensors.shared):
+        return
+    if tensors.exact or sharded(tensors.voting):
+        raise ValueError(
+            "a sharded encoder (FSDP) has one backward pass: take voting='last', and leave the last layer out of "
+            "fully_shard, so that every process has all of it"
+        )
+    if tensors.passes is None:
+        raise ValueError("a sharded encoder (FSDP) is differentiated from its features: give features")
 
 
 def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
@@ -124,7 +141,7 @@ def private_gradients(private: Private, scale: float) -> Gradients:
 
 def all_finite(gradients: Row) -> bool:
     """Whether no entry is NaN or infinite; one small copy to the host."""
-    norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients if g is not None]
+    norms = [torch.linalg.vector_norm(local(g), dtype=torch.float64) for g in gradients if g is not None]
     return not norms or bool(torch.isfinite(torch.stack(norms)).all())
 
 
@@ -143,6 +160,8 @@ def write(gradients: Gradients) -> None:
 
 def _own(gradient: Tensor, taken: set[int]) -> Tensor:
     """The gradient in memory that nothing else uses: autograd may return one tensor twice, or an expanded scalar."""
+    if sharded([gradient]):
+        return gradient
     storage = gradient.untyped_storage()
     shared = storage.data_ptr() in taken or storage.nbytes() != gradient.nbytes
     taken.add(storage.data_ptr())

@@ -5,15 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paretoda.job.beginning import begin
+from paretoda.job.beginning import Beginning, begin
 from paretoda.job.build import make_step, pick_device
-from paretoda.job.ending import end
-from paretoda.job.inputs import open_inputs
+from paretoda.job.ending import AnyPredictor, Data, Ended, end
+from paretoda.job.inputs import Inputs, open_inputs
+from paretoda.job.joining import agreed, joined_processes, own_device
 from paretoda.job.listeners import SILENT, Listeners
 from paretoda.job.run import Run, write_results
-from paretoda.job.segmentation.inputs import open_scene_inputs
+from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
 from paretoda.job.training import train
+from paretoda.training.step import Step
 
 
 def adapt(
@@ -41,19 +43,22 @@ def adapt(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    run = begin("classification", (source, target), out, (resume, overwrite), settings)
-    device = pick_device(run.settings.device)
-    inputs = open_inputs(run.settings, run.source, run.target, device, listeners.hear, listeners.told)
-    step = make_step(run.settings, inputs.pair, device)
-    run.write()
-    trained = train(
-        run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
-    )
-    ended = end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)
-    made = Run(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
-    if run.directory is not None:
-        write_results(run.directory, made, inputs)
-    return made
+    with joined_processes() as processes:
+        run = agreed(processes, lambda: begin("classification", (source, target), out, (resume, overwrite), settings))
+
+        def ready() -> tuple[Inputs, Step]:
+            device = pick_device(own_device(run.settings.device, processes))
+            inputs = open_inputs(run.settings, run.source, run.target, device, listeners.hear, listeners.told)
+            return inputs, make_step(run.settings, inputs.pair, device, processes)
+
+        inputs, step = agreed(processes, ready, first_alone=run.settings.frozen)
+        if processes.rank == 0:
+            run.write()
+        ended = _trained(run, inputs, step, listeners)
+        made = Run(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
+        if run.directory is not None and processes.rank == 0:
+            write_results(run.directory, made, inputs)
+        return made
 
 
 def segment(
@@ -81,18 +86,29 @@ def segment(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    run = begin("segmentation", (source, target), out, (resume, overwrite), settings)
-    device = pick_device(run.settings.device)
-    inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
-    step = make_step(run.settings, inputs.pair, device)
-    run.write()
-    keep = None if run.directory is None else run.directory.translation
-    inputs = inputs.translated(run.settings, device, keep, listeners.told)
+    with joined_processes() as processes:
+        run = agreed(processes, lambda: begin("segmentation", (source, target), out, (resume, overwrite), settings))
+
+        def ready() -> tuple[SceneInputs, Step]:
+            device = pick_device(own_device(run.settings.device, processes))
+            inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
+            return inputs, make_step(run.settings, inputs.pair, device, processes)
+
+        inputs, step = agreed(processes, ready)
+        if processes.rank == 0:
+            run.write()
+        keep = None if run.directory is None else run.directory.translation
+        inputs = inputs.translated(run.settings, step.device, keep, listeners.told)  # several have no translation
+        ended = _trained(run, inputs, step, listeners)
+        made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
+        if run.directory is not None and processes.rank == 0:
+            write_scene_results(run.directory, made, inputs, listeners.told)
+        return made
+
+
+def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: Listeners) -> Ended[AnyPredictor]:
+    """Train, and choose the model."""
     trained = train(
         run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
     )
-    ended = end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)
-    made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
-    if run.directory is not None:
-        write_scene_results(run.directory, made, inputs, listeners.told)
-    return made
+    return end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,10 +15,12 @@ from paretoda.job.assembly import assembled
 from paretoda.job.schemes import make_scheme
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.settings import Settings, SettingsError
+from paretoda.job.sharing import check_shares
 from paretoda.models.backbones import BACKBONES, default_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.objectives.together import joined
+from paretoda.processes import ALONE, Processes
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES, Hypernetwork
@@ -102,13 +105,20 @@ def _or(given: float | None, usual: float) -> float:
     return usual if given is None else given
 
 
-def make_step(settings: Settings, pair: DomainPair | ScenePair, device: torch.device) -> Step:
+def make_step(
+    settings: Settings, pair: DomainPair | ScenePair, device: torch.device, processes: Processes = ALONE
+) -> Step:
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
     try:
         with own_chance(device):
             if isinstance(pair, ScenePair):
-                return make_scene_step(settings, pair, device)
-            return _make_step(settings, pair, device)
+                step = make_scene_step(settings, pair, device)
+            else:
+                step = _make_step(settings, pair, device)
+        if processes.size == 1:
+            return step
+        check_shares(settings, pair, step.guide is not None, processes)
+        return replace(step, processes=processes, sync_bn=settings.sync_bn)
     except (ValueError, TypeError) as error:
         if settings.options:  # a value that a part refuses
             raise SettingsError(f"{', '.join(settings.options)}: {error}") from error

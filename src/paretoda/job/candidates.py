@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from paretoda.domains import Snapshot
 from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, choose
 from paretoda.job.directory import RunDirectory
+from paretoda.processes import ALONE, Processes
 from paretoda.training.files import whole_file
 from paretoda.training.step import Step
 
@@ -35,12 +36,14 @@ class Candidates:
     Args:
         rule: "ensemble", a validator's name, or "last".
         directory: where they are kept; None: in memory.
+        processes: several know the scores, the first keeps the states.
         taken: after how many steps each was taken.
         scores: one row for each candidate.
     """
 
     rule: str
     directory: RunDirectory | None
+    processes: Processes = ALONE
     taken: list[int] = field(default_factory=list)
     scores: list[dict[str, float]] = field(default_factory=list)
     _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)
@@ -51,14 +54,18 @@ class Candidates:
         self.scores.append({})
         if self.rule == "last":
             return
+        if self.processes.rank == 0:
+            self._keep(taken, step)
+        snapshot = look()
+        self.scores[-1].update({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
+
+    def _keep(self, taken: int, step: Step) -> None:
         state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
         if self.directory is None:
             self._states[taken] = state
         else:
             with whole_file(self.directory.candidate(taken)) as file:
                 file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
-        snapshot = look()
-        self.scores[-1].update({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
 
     def choice(self) -> Choice | None:
         """Which is the best by the rule; None: the last."""
@@ -70,8 +77,11 @@ class Candidates:
     def put_back(self, index: int, step: Step) -> None:
         """Give the step's model and target loss the state of a candidate."""
         taken = self.taken[index]
-        state = self._states[taken] if self.directory is None else load_tensors(self._file(taken).read_bytes())
-        _predicting(step).load_state_dict(state)
+        networks = _predicting(step)
+        if self.processes.rank == 0:
+            state = self._states[taken] if self.directory is None else load_tensors(self._file(taken).read_bytes())
+            networks.load_state_dict(state)
+        self.processes.first(networks.state_dict().values())
 
     def _file(self, taken: int) -> Path:
         assert self.directory is not None

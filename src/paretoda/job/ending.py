@@ -98,7 +98,7 @@ def end(
 
 
 def _scores(pair: DomainPair | ScenePair, step: Step) -> dict[str, float]:
-    snapshot = take_snapshot(pair, step.model, step.device)
+    snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
     table = SEGMENTATION_VALIDATORS if isinstance(pair, ScenePair) else VALIDATORS
     return {name: make()(snapshot) for name, make in table.items()}
 
@@ -111,5 +111,6 @@ def _compare(
     if not wanted or set(step.objectives) == {"source"}:
         return None
     plain = source_only(settings)
-    reference = train(plain, pair, make_step(plain, pair, step.device), after=listeners.reference)
+    alone = make_step(plain, pair, step.device, step.processes)
+    reference = train(plain, pair, alone, after=listeners.reference)
     return negative_transfer_warning(scores, _scores(pair, reference.step))

@@ -14,22 +14,28 @@ class InterruptedRunError(RuntimeError):
 
 
 class StopRequest:
-    """Whether Ctrl-C was pressed."""
+    """Whether Ctrl-C was pressed.
 
-    def __init__(self) -> None:
+    Args:
+        copies: how often it arrives; torchrun passes it on to processes that the terminal has told already.
+    """
+
+    def __init__(self, copies: int = 1) -> None:
         self.made = False
+        self._left = copies
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
         """Remember the first; let the second through."""
-        if self.made:
+        if not self._left:
             signal.default_int_handler(number, frame)
         self.made = True
+        self._left -= 1
 
 
 @contextmanager
-def stop_requests() -> Iterator[StopRequest]:
+def stop_requests(copies: int = 1) -> Iterator[StopRequest]:
     """Inside, Ctrl-C sets a flag (in the main thread; elsewhere nothing changes)."""
-    request = StopRequest()
+    request = StopRequest(copies)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return

@@ -73,6 +73,7 @@ class Settings(BaseModel):
     label_smoothing: float = Field(0.0, ge=0, lt=1, description="of the source's labels")
     clip: float | None = Field(None, gt=0, description="largest norm of the gradient")
     bn: Literal["joint", "per-domain"] = Field("joint", description="BatchNorm statistics of both domains or of each")
+    sync_bn: bool = Field(True, description="with several processes: BatchNorm statistics of all of them together")
     scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
     held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
     image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")

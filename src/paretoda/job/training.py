@@ -17,7 +17,7 @@ from paretoda.job.candidates import Candidates
 from paretoda.job.directory import RunDirectory, metrics_line
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
 from paretoda.job.settings import Settings
-from paretoda.training.checkpoint import read, restore, save
+from paretoda.training.checkpoint import CheckpointError, read, restore, save
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.snapshot import on_device, take_snapshot
@@ -54,35 +54,40 @@ def train(
         settings: of the run.
         pair: the data.
         step: at its beginning.
-        directory: for metrics, checkpoints and candidates; None: nothing is written.
+        directory: for metrics, checkpoints and candidates; None: nothing is written. Of several processes, the first
+            writes, and all read.
         resume: go on from the directory's checkpoint.
         after: called after every step.
     """
-    device = step.device
-    with own_chance(device), stop_requests() as stop:
-        candidates = Candidates(settings.select, directory)
+    device, processes = step.device, step.processes
+    writes = processes.rank == 0
+    with own_chance(device), stop_requests(1 if processes.size == 1 else 2) as stop:
+        candidates = Candidates(settings.select, directory, processes)
         looks = Looks(pair, step)
         first = 0
         history: list[dict[str, object]] = []
         if resume and directory is not None:
-            state = read(directory.checkpoint)
-            first = restore(step, state)
-            candidates.restore(state["extra"])
-            directory.cut_metrics(first)
-            history = list(directory.read_metrics())
+            first = _go_on(step, directory, candidates)
+            history = list(directory.read_metrics())[:first]
+        processes.first(step.modules().state_dict().values())
 
         def record(taken: int, report: Report) -> None:
             history.append(metrics_line(taken, report))
-            if directory is not None:
+            if directory is not None and writes:
                 directory.add_metrics(taken, report)
 
         def keep(taken: int, _report: Report) -> None:
             last = taken == settings.steps
+            stopped = processes.any(stop.made)
             if taken % settings.candidate_every == 0 or last:
                 candidates.add(taken, step, partial(looks.after, taken))
-            if directory is not None and (taken % settings.checkpoint_every == 0 or last or stop.made):
-                save(directory.checkpoint, step, taken, candidates.to_plain())
-            if stop.made:
+            if directory is not None and (taken % settings.checkpoint_every == 0 or last or stopped):
+                # Where sums on GPUs differ in the last bits, the heads go on from the same ones again.
+                processes.first(step.modules().state_dict().values())
+                if writes:
+                    save(directory.checkpoint, step, taken, candidates.to_plain())
+            if stopped:
+                processes.any(True)  # nobody leaves before the first process has saved
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
         fit(
@@ -96,6 +101,18 @@ def train(
         return Trained(step, candidates, history)
 
 
+def _go_on(step: Step, directory: RunDirectory, candidates: Candidates) -> int:
+    """Read the checkpoint, in every process; returns how many steps are behind it."""
+    state = read(directory.checkpoint)
+    first = restore(step, state)
+    candidates.restore(state["extra"])
+    if len(set(step.processes.numbers(first))) > 1:
+        raise CheckpointError(f"the processes read different checkpoints in {directory.path}: put it on a shared disk")
+    if step.processes.rank == 0:
+        directory.cut_metrics(first)
+    return first
+
+
 def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str:
     if directory is None:
         return f"stopped after {taken} of {steps} steps"
@@ -105,7 +122,7 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
 
 def _batches(pair: DomainPair | ScenePair, step: Step, device: torch.device) -> Callable[[int], Batch]:
     def batch(index: int) -> Batch:
-        return on_device(pair.batch(index, guide=step.wants_guide), device)
+        return on_device(pair.batch(index, guide=step.wants_guide, processes=step.processes), device)
 
     return batch
 
@@ -126,7 +143,8 @@ class Looks:
     def after(self, taken: int) -> Snapshot:
         """The whole sets as the model sees them after so many steps."""
         if self._last is None or self._last[0] != taken:
-            self._last = (taken, take_snapshot(self.pair, self.step.model, self.step.device))
+            found = take_snapshot(self.pair, self.step.model, self.step.device, processes=self.step.processes)
+            self._last = (taken, found)
         return self._last[1]
 
 

@@ -14,11 +14,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from paretoda.models.spread import spread
+from paretoda.processes import Shares
+
 
 def encode(
-    encoder: nn.Module, source: Tensor, target: Tensor, *, bn: Literal["joint", "per-domain"]
+    encoder: nn.Module,
+    source: Tensor,
+    target: Tensor,
+    *,
+    bn: Literal["joint", "per-domain"],
+    shares: Shares | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The features of both domains, source first.
+    """The features of both domains, source first; with several processes those of the joint batch.
 
     Args:
         encoder: inputs (n, ...) to features (n, ...).
@@ -26,15 +34,23 @@ def encode(
         target: the target's batch, of the same shape but for the number of rows.
         bn: "joint": one forward of both, the results are views of one tensor; "per-domain": two forwards, each with
             its own batch statistics, and only the target's enter the running ones.
+        shares: how both domains are spread over several processes, each of which gives its own samples.
     """
     if bn == "joint":
-        features = encoder(torch.cat([source, target]))
-        return features[: len(source)], features[len(source) :]
+        features = _pass(encoder, torch.cat([source, target]), shares)
+        border = len(source) if shares is None else sum(shares.of_part(0))
+        return features[:border], features[border:]
     if bn == "per-domain":
         with frozen_statistics(encoder):
-            source_features = encoder(source)
-        return source_features, encoder(target)
+            source_features = _pass(encoder, source, None if shares is None else shares.part(0))
+        return source_features, _pass(encoder, target, None if shares is None else shares.part(1))
     raise ValueError(f"bn must be 'joint' or 'per-domain', got {bn!r}")
+
+
+def _pass(encoder: nn.Module, inputs: Tensor, shares: Shares | None) -> Tensor:
+    with spread(encoder, shares):
+        features: Tensor = encoder(inputs)
+    return features if shares is None else shares.joined(features)
 
 
 def held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:

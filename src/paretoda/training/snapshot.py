@@ -11,9 +11,10 @@ from torch import Tensor
 from paretoda.data import DomainPair
 from paretoda.data.pair import Part
 from paretoda.data.segmentation import ScenePair
-from paretoda.domains import Batch, Model, Snapshot
-from paretoda.evaluation.predictions import domain_outputs
+from paretoda.domains import Batch, Model, Snapshot, Source, Target
+from paretoda.evaluation.predictions import predict
 from paretoda.evaluation.segmentation import pixel_snapshot_rows
+from paretoda.processes import ALONE, Processes
 
 _LABELLED: tuple[Part, Part] = ("source", "held-out-source")
 _UNLABELLED: tuple[Part, Part] = ("target", "held-out-target")
@@ -24,8 +25,22 @@ _MOST = 200
 _PIXELS = 32
 
 
-def take_snapshot(pair: DomainPair | ScenePair, model: Model, device: torch.device, batch_size: int = 256) -> Snapshot:
-    """Features and logits of all four parts, in evaluation mode; labels of the source only. Of scenes, some pixels."""
+def take_snapshot(
+    pair: DomainPair | ScenePair,
+    model: Model,
+    device: torch.device,
+    batch_size: int = 256,
+    processes: Processes = ALONE,
+) -> Snapshot:
+    """Features and logits of all four parts, in evaluation mode; labels of the source only. Of scenes, some pixels.
+
+    Args:
+        pair: the data.
+        model: already on the device.
+        device: where the batches are sent.
+        batch_size: of the passes.
+        processes: several that all ask for it: each passes a share of every part. Of scenes, each passes all.
+    """
     if isinstance(pair, ScenePair):
         return _of_scenes(pair, model, device)
 
@@ -33,16 +48,15 @@ def take_snapshot(pair: DomainPair | ScenePair, model: Model, device: torch.devi
         for inputs in pair.whole("target", batch_size):
             yield inputs.to(device)
 
-    return Snapshot(
-        source=domain_outputs(model, pair.whole("source", batch_size), pair.labels_of("source"), device=device),
-        held_out_source=domain_outputs(
-            model, pair.whole("held-out-source", batch_size), pair.labels_of("held-out-source"), device=device
-        ),
-        target=domain_outputs(model, pair.whole("target", batch_size), device=device),
-        held_out_target=domain_outputs(model, pair.whole("held-out-target", batch_size), device=device),
-        model=model,
-        target_inputs=target_inputs,
-    )
+    def outputs(part: Part) -> tuple[Tensor, Tensor, Tensor]:
+        whom = processes if len(pair.places(part)) >= processes.size else ALONE
+        own = predict(model, pair.whole(part, batch_size, whom), device=device)
+        features, logits = (whom.gather_rows(rows) for rows in own)
+        return features, logits, torch.arange(len(features))
+
+    source, held_out_source = (Source(*outputs(part), labels=pair.labels_of(part)) for part in _LABELLED)
+    target, held_out_target = (Target(*outputs(part)) for part in _UNLABELLED)
+    return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
 
 
 def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:

@@ -13,9 +13,12 @@ from torch import Tensor, nn
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.domains import Batch, Model, Objective, Source, Target
 from paretoda.gradients import Report, backward
-from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.models.batchnorm import encode, frozen_statistics
+from paretoda.processes import ALONE, Processes
 from paretoda.schemes.linear import Linear
+from paretoda.training.guiding import held_out_domain
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
+from paretoda.training.spreading import average_statistics, check_spread, joined_rows, shares_of
 from paretoda.training.strategy import Look, Strategy
 
 StepReport = Report
@@ -38,6 +41,8 @@ class Step:
         schedule: of the learning rate, a name in `SCHEDULES`.
         decay: how far it falls.
         clip: largest norm of the encoder's and head's gradient; None: no limit.
+        processes: several, each of which calls the step with its own samples; `docs/processes.md` says what is equal.
+        sync_bn: whether the encoder's BatchNorm layers then use the statistics of all processes together.
     """
 
     model: Model
@@ -52,6 +57,8 @@ class Step:
     schedule: str = "inverse"
     decay: float = 10.0
     clip: float | None = None
+    processes: Processes = ALONE
+    sync_bn: bool = True
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -61,6 +68,8 @@ class Step:
             self.scaler = torch.amp.GradScaler(self.device.type)
         if isinstance(self.scheme, Strategy):
             self.scheme.check(self)
+        if self.processes.size > 1:
+            check_spread(self)
 
     @property
     def device(self) -> torch.device:
@@ -98,6 +107,8 @@ class Step:
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
         self._move()
         self._lower_again(batch)
+        if not self.sync_bn:
+            average_statistics(self.model.encoder, self.processes)
         return report
 
     def look(self, batch: Batch) -> Look:
@@ -108,7 +119,7 @@ class Step:
             features = [source.features, target.features]
             guide_loss = None
             if self.guide is not None and self.wants_guide:
-                ahead = self._held_out(batch)
+                ahead = held_out_domain(self, batch)
                 guide_loss = self.guide(source, ahead)
                 features.append(ahead.features)
             private = self._private(source, target)
@@ -130,6 +141,7 @@ class Step:
             voting=self.voting,
             metric=self.optimiser,
             scaler=self.scaler,
+            processes=self.processes,
         )
 
     def autocast(self) -> AbstractContextManager[None]:
@@ -141,28 +153,17 @@ class Step:
         return context
 
     def domains(self, batch: Batch) -> tuple[Source, Target]:
-        """The batch as the network sees it now."""
-        source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
+        """The batch as the network sees it now; with several processes the joint batch, but for the inputs."""
+        shares = shares_of(self, len(batch.source), len(batch.target))
+        source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn, shares=shares)
+        labels, source_index, target_index = joined_rows(
+            shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
+        )
         head, more = self.model.head, self.model.further
         return (
-            Source(source, head(source), batch.source_index, batch.source, head, more(source), labels=batch.labels),
-            Target(target, head(target), batch.target_index, batch.target, head, more(target)),
+            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
+            Target(target, head(target), target_index, batch.target, head, more(target)),
         )
-
-    def _held_out(self, batch: Batch) -> Target:
-        if batch.guide is None or batch.guide_index is None:
-            raise ValueError("the scheme follows a guide, but the batch has no held-out target samples")
-        features = self._held_out_features(batch.guide)
-        return Target(features, self.model.head(features), batch.guide_index, batch.guide)
-
-    def _held_out_features(self, inputs: Tensor) -> Tensor:
-        """Where only the last layer votes, the guide's body needs no graph."""
-        encoder = self.model.encoder
-        if self.voting == "last" and isinstance(encoder, nn.Sequential) and len(encoder) > 1:
-            with torch.no_grad():
-                below = held_out(encoder[:-1], inputs)
-            return held_out(encoder[-1], below)
-        return held_out(encoder, inputs)
 
     def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
@@ -173,9 +174,17 @@ class Step:
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
-                    loss = objective(*self.domains(batch))
+                    domains = self.domains(batch)
+                    loss = objective(*domains)
                 self.optimiser.zero_grad(set_to_none=True)
-                backward({name: loss.float()}, shared=self.model.encoder, scheme=Linear(), scaler=self.scaler)
+                backward(
+                    {name: loss.float()},
+                    shared=self.model.encoder,
+                    scheme=Linear(),
+                    features=[domain.features for domain in domains],
+                    scaler=self.scaler,
+                    processes=self.processes,
+                )
                 self._move()
 
     def _move(self) -> None:

@@ -40,7 +40,8 @@ class Strategy(Protocol):
     """A way to train that stands in a scheme's place: it does more than weigh the gradients of one look.
 
     A class says `guided = True` or `guided = False`, as a scheme does, and may have a property `refreshes`: whether the
-    coming step reads the guide. One with memory has `state_dict` and `load_state_dict`, also as a scheme.
+    coming step reads the guide, and `spreads = True` where it differentiates by `Step.weigh` alone, so that several
+    processes can take its steps. One with memory has `state_dict` and `load_state_dict`, also as a scheme.
     """
 
     def check(self, step: Step) -> None:

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from paretoda.core.chance import derived_seed
+from paretoda.data.chance import batch_generator
 from paretoda.data.errors import DataError
 from paretoda.data.order import Places, endless
 from paretoda.data.pair import Part
@@ -23,6 +24,7 @@ from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.translation import Translation
 from paretoda.domains import Batch
+from paretoda.processes import ALONE, Processes
 
 _AT_ONCE = 8
 
@@ -68,19 +70,27 @@ class ScenePair:
         width, height = self.target.transform.size
         return 3, height, width
 
-    def batch(self, step: int, *, guide: bool = True) -> Batch:
+    @property
+    def guide_size(self) -> int:
+        """Held-out images of the target in a batch."""
+        return min(self.settings.batch_size, len(self.target_held_out))
+
+    def batch(self, step: int, *, guide: bool = True, processes: Processes = ALONE) -> Batch:
         """The batch of this step, the same whenever and in whatever order it is asked for.
 
         Args:
             step: from 0.
             guide: False saves the reading of held-out images that nobody wants.
+            processes: several share the batch: each reads its own images and no others.
         """
         size = self.settings.batch_size
-        source = self._order("source", len(self.source_train), step, size)
-        target = self._order("target", len(self.target_train), step, size)
-        held = min(size, len(self.target_held_out)) if guide else 0
-        chosen = self._order("guide", len(self.target_held_out), step, held) if held else None
-        pixels, labels = self.source.augmented(self.source_train[source], self._generator("augment-source", step))
+        own = processes.share(size)
+        source = self._order("source", len(self.source_train), step, size)[own]
+        target = self._order("target", len(self.target_train), step, size)[own]
+        held = self.guide_size if guide else 0
+        chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
+        chance = batch_generator(derived_seed(self.settings.seed, "augment-source", step), size, processes)
+        pixels, labels = self.source.augmented(self.source_train[source], chance)
         raw = self.target.pixels(self.target_train[target])
         return Batch(
             source=self.source.transform.normalise(self._translated(pixels, raw, step)),
@@ -156,7 +166,8 @@ class ScenePair:
             return source
         if target.shape != source.shape:
             target = interpolate(target, size=source.shape[2:], mode="bilinear", antialias=True)
-        changed = self.translation(source, target, self._generator("translate", step))
+        chance = torch.Generator().manual_seed(derived_seed(self.settings.seed, "translate", step))
+        changed = self.translation(source, target, chance)
         if changed.shape != source.shape:
             raise ValueError(f"the translation made {tuple(changed.shape)} of images {tuple(source.shape)}")
         return changed
@@ -170,6 +181,3 @@ class ScenePair:
 
     def _order(self, stream: str, size: int, step: int, count: int) -> Places:
         return endless(self.settings.seed, stream, size, step * count, count)
-
-    def _generator(self, stream: str, step: int) -> torch.Generator:
-        return torch.Generator().manual_seed(derived_seed(self.settings.seed, stream, step))

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from paretoda.data.chance import per_sample
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Image8
 from paretoda.data.segmentation.samples import Map8, Size
@@ -92,7 +93,7 @@ class SceneTransform:
         """Changed by chance but not normalised: float images in 0..255, RGB, (n, 3, h, w), int64 labels (n, h, w)."""
         pixels = self.prepare(images)
         maps = np.zeros(pixels.shape[:3], np.uint8) if labels is None else self.prepare_labels(labels)
-        chance = torch.rand((len(pixels), 4), generator=generator, dtype=torch.float64).tolist()
+        chance = per_sample((len(pixels), 4), 0, generator, torch.float64).tolist()
         changed = [self._changed(*scene) for scene in zip(pixels, maps, chance, strict=True)]
         return _tensor([image for image, _ in changed]), (
             None if labels is None else torch.from_numpy(np.stack([label for _, label in changed])).long()

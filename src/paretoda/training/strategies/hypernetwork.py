@@ -29,6 +29,7 @@ class Hypernetwork:
 
     concentration: float = 0.2
     guided: ClassVar[bool] = False
+    spreads: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.concentration < float("inf"):
