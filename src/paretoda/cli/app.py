@@ -3,6 +3,7 @@
 # Imports inside commands keep torch out of `paretoda --help`.
 # ruff: noqa: PLC0415
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -11,6 +12,7 @@ import typer
 from paretoda import __version__
 from paretoda.cli.comparing import bench, report, study
 from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
+from paretoda.data.limits import PIXELS, UNPACKED
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,9 +44,21 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _program(
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,
+    version: Annotated[  # noqa: ARG001  (its callback acts)
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")
+    ] = False,
+    max_image_pixels: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="of an image; more is taken for an attack (89478485)")
+    ] = None,
+    max_unpacked_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="of a packed array; more, out of little, is taken for an attack (4 GiB)"),
+    ] = None,
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""
+    for name, limit in ((PIXELS, max_image_pixels), (UNPACKED, max_unpacked_bytes)):
+        if limit is not None:
+            os.environ[name] = str(limit)  # so that processes that are started know it, too
 
 
 @app.command()

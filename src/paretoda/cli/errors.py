@@ -10,6 +10,8 @@ from typing import Any
 
 import typer
 
+from paretoda.cli.plain_text import shortened, shown
+
 EXPECTED = (
     "paretoda.data.errors.DataError",
     "paretoda.job.errors.SettingsError",
@@ -22,6 +24,7 @@ EXPECTED = (
 
 INTERRUPTED = "paretoda.job.interrupt.InterruptedRunError"
 _MEMORY = ("builtins.MemoryError", "torch.OutOfMemoryError")
+_NO_ROOM = ("can't allocate memory", "Storage size calculation overflowed")  # torch's, in a plain RuntimeError
 
 # typer brings its own copy of click along; these are its classes, by their public child.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -60,7 +63,7 @@ def sentence(error: Exception) -> tuple[str, int]:
         return str(error), 130
     if names & set(EXPECTED):
         return str(error), 2
-    if names & set(_MEMORY):
+    if names & set(_MEMORY) or any(words in str(error) for words in _NO_ROOM):
         return "the memory is full; lower --batch-size or --image-size, or close other programs", 2
     if isinstance(error, OSError):
         return _about_files(error), 2
@@ -85,5 +88,5 @@ def _usage(error: Exception) -> str:
 
 
 def _tell(text: str, code: int) -> int:
-    print(f"paretoda: {' '.join(text.split())}", file=sys.stderr)
+    print(f"paretoda: {shortened(shown(' '.join(text.split())))}", file=sys.stderr)
     return code

@@ -54,7 +54,10 @@ def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any
     if not rows:
         raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)
-    return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+    try:
+        return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+    except ValueError as error:  # two lines of one run that contradict each other
+        raise RunError(f"{', '.join(str(path) for path in paths)}: {error}") from error
 
 
 def _runs(screen: Screen, paths: Sequence[Path], labelled: str | None, title: str | None) -> tuple[str, dict[str, Any]]:

@@ -17,7 +17,7 @@ from paretoda.job.candidates import Candidates
 from paretoda.job.directory import RunDirectory, metrics_line
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
 from paretoda.job.settings import Settings
-from paretoda.training.checkpoint import read, restore, save
+from paretoda.training.checkpoint import CheckpointError, read, restore, save
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import own_chance, seed_everything
 from paretoda.training.snapshot import on_device, take_snapshot
@@ -67,6 +67,8 @@ def train(
         if resume and directory is not None:
             state = read(directory.checkpoint)
             first = restore(step, state)
+            if first > settings.steps:
+                raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
             candidates.restore(state["extra"])
             directory.cut_metrics(first)
             history = list(directory.read_metrics())
