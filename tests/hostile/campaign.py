@@ -70,7 +70,7 @@ def case(name: str, reader: Reader, number: int) -> tuple[str, bytes]:
 
 
 def outcome(reader: Reader, path: Path) -> str:
-    """"read", "refused", or what came out instead."""
+    """ "read", "refused", or what came out instead."""
     with warnings.catch_warnings(), deadline():
         warnings.simplefilter("ignore")
         try:

@@ -1,4 +1,4 @@
-"""Damage: bytes flipped, cut, doubled and spliced, and formats that are taken apart, changed inside and put together."""
+"""Damage: bytes flipped, cut, doubled and spliced, and formats taken apart, changed inside and put together again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,25 @@ TOKENS = [
 """What readers are known to stumble over."""
 
 JUNK: list[Any] = [
-    *(None, True, 0, -1, 1, 3, 10**9, 10**30, -(10**30), 0.5, float("nan"), float("inf"), 1e308, "", "x", "NaN", "9" * 50),
+    *(
+        None,
+        True,
+        0,
+        -1,
+        1,
+        3,
+        10**9,
+        10**30,
+        -(10**30),
+        0.5,
+        float("nan"),
+        float("inf"),
+        1e308,
+        "",
+        "x",
+        "NaN",
+        "9" * 50,
+    ),
     *([], {}, [[]], [1], {"a": 1}, [None] * 3, "../../x", "<script>", "\x1b[31m", "\ud800", "a" * 3000, [1e300] * 3),
 ]
 """What stands in a field in place of what belongs there."""

@@ -75,6 +75,10 @@ class Store:
         lines = self.path.read_bytes().split(b"\n")[:-1]
         return [self._row(number, line) for number, line in enumerate(lines, start=1)]
 
+    def results(self) -> list[Row]:
+        """All whole lines of a bench, each with what tables and pages read of it."""
+        return [self._result(number, row) for number, row in enumerate(self.read(), start=1)]
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Inside, nobody else writes here; the lock goes with its process, however that ends."""
@@ -98,14 +102,21 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
 
+    def _result(self, number: int, row: Row) -> Row:
+        try:
+            return Result.model_validate(row).model_dump(exclude_unset=True)
+        except ValueError as error:
+            told = f"line {number} of {self.path} is damaged ({reason(error)})"
+            raise RunError(f"{told}; remove the line, its run is made again") from error
+
     def _row(self, number: int, line: bytes) -> Row:
         try:
-            return Result.model_validate(from_json(line)).model_dump(exclude_unset=True)
-        except ValueError as error:
-            wrong = reason(error)
-            raise RunError(
-                f"line {number} of {self.path} is damaged ({wrong}); remove the line, its run is made again"
-            ) from error
+            row = from_json(line)
+        except ValueError:
+            row = None
+        if not isinstance(row, dict) or not isinstance(row.get("key"), str):
+            raise RunError(f"line {number} of {self.path} is damaged; remove the line, its run is made again")
+        return row
 
     def _cut_half_line(self) -> None:
         if not self.path.exists():

@@ -50,7 +50,7 @@ def run_report(
 def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
     from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
 
-    rows = select_variants([row for path in paths for row in Store(path).read()])
+    rows = select_variants([row for path in paths for row in Store(path).results()])
     if not rows:
         raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)

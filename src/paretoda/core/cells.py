@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _MARK = "'"
+_QUOTED = frozenset(',"\r\n')
 
 
-def csv_text(rows: Iterable[Iterable[object]]) -> str:
-    """The rows as CSV, one line each; a text that would be a formula begins with an apostrophe."""
-    text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
-    return text.getvalue()
+def csv_text(rows: Iterable[Sequence[object]]) -> str:
+    """The rows as CSV, one line each; a text that would be a formula begins with an apostrophe.
+
+    Not csv.writer, which leaves a carriage return unquoted where lines end without one.
+    """
+    return "".join(f"{','.join(map(_cell, row)) if tuple(row) != ('',) else '""'}\n" for row in rows)
 
 
 def original(cell: str) -> str:
@@ -22,8 +22,12 @@ def original(cell: str) -> str:
     return cell[1:] if cell.startswith(_MARK) and _would_run(cell[1:]) else cell
 
 
-def _cell(value: object) -> object:
-    return f"{_MARK}{value}" if isinstance(value, str) and _would_run(value) else value
+def _cell(value: object) -> str:
+    text = "" if value is None else str(value)
+    if isinstance(value, str) and _would_run(value):
+        text = f"{_MARK}{value}"
+    doubled = text.replace('"', '""')
+    return f'"{doubled}"' if _QUOTED.intersection(text) else text
 
 
 def _would_run(text: str) -> bool:
