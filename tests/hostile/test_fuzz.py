@@ -11,7 +11,7 @@ from hostile.readers import Reader, fresh, make_readers
 
 CASES = int(os.environ.get("PARETODA_FUZZ", "60"))
 """Of each reader, in this process."""
-MANY = 1200
+MANY = 900
 """Of each reader, in the slow campaign."""
 NAMES = [
     *("npz features", "npz images", "npz scenes", "npz of a suite", "doctor", "list", "scene list", "classes.txt"),

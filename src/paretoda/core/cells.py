@@ -14,7 +14,11 @@ def csv_text(rows: Iterable[Sequence[object]]) -> str:
 
     Not csv.writer, which leaves a carriage return unquoted where lines end without one.
     """
-    return "".join(f"{','.join(map(_cell, row)) if tuple(row) != ('',) else '""'}\n" for row in rows)
+    return "".join(f"{_line(row)}\n" for row in rows)
+
+
+def _line(row: Sequence[object]) -> str:
+    return ",".join(map(_cell, row)) or '""'  # an empty line would be no row
 
 
 def original(cell: str) -> str:
