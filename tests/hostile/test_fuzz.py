@@ -9,7 +9,7 @@ import pytest
 from hostile.campaign import campaign, outcome
 from hostile.readers import Reader, fresh, make_readers
 
-CASES = int(os.environ.get("PARETODA_FUZZ", "60"))
+CASES = int(os.environ.get("PARETODA_FUZZ", "50"))
 """Of each reader, in this process."""
 MANY = 900
 """Of each reader, in the slow campaign."""

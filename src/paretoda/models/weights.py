@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 _LOG = logging.getLogger(__name__)
 _SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
@@ -87,9 +88,19 @@ def check_shapes(build: Callable[[], nn.Module], found: Mapping[str, Tensor], pa
 
     A description may ask for a layer of any size; tensors are no larger than their file.
     """
-    with torch.device("meta"):
+    with torch.device("meta"), _Unfilled():
         wanted = build().state_dict()
     check_fit(found, wanted, path)
+
+
+class _Unfilled(TorchFunctionMode):
+    """Inside, nothing is written into tensors: those without memory would import two seconds of modules for it."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+            return args[0] if args else next(iter(kwargs.values()))
+        return func(*args, **(kwargs or {}))
 
 
 def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:
