@@ -14,7 +14,7 @@ import sys
 import tempfile
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from random import Random
@@ -88,7 +88,7 @@ def outcome(reader: Reader, path: Path) -> str:
     return "read"
 
 
-def campaign(name: str, reader: Reader, cases: range, place: Path) -> tuple[dict[str, int], list[str]]:
+def campaign(name: str, reader: Reader, cases: Iterable[int], place: Path) -> tuple[dict[str, int], list[str]]:
     """How many cases were read and refused, and what went wrong."""
     counts, wrong = {"read": 0, "refused": 0}, []
     fresh(reader, place)

@@ -13,6 +13,24 @@ CASES = int(os.environ.get("PARETODA_FUZZ", "50"))
 """Of each reader, in this process."""
 MANY = 900
 """Of each reader, in the slow campaign."""
+FOUND = {
+    "npz features": (6, 14, 27),
+    "npz images": (5, 18, 19),
+    "npz scenes": (18, 79, 105),
+    "npz of a suite": (0, 1, 2),
+    "doctor": (8, 11, 18),
+    "candidate": (0, 1, 2),
+    "model.json": (23, 93, 178),
+    "image model.json": (65, 147, 148),
+    "scene model.json": (173,),
+    "metrics.jsonl": (0, 1, 2),
+    "results.json": (4, 10, 11),
+    "predictions.csv": (0, 3, 6),
+    "contenders": (7, 32, 60),
+    "weights .pth": (7, 12, 20),
+    "weights .pth inside": (11, 36, 48),
+}
+"""Numbers of the cases that the readers of before did not survive; docs/reliability-hostile.md says how they ended."""
 NAMES = [
     *("npz features", "npz images", "npz scenes", "npz of a suite", "doctor", "list", "scene list", "classes.txt"),
     *("images", "png images", "label maps", "checkpoint", "candidate", "model.safetensors", "model.json"),
@@ -41,10 +59,11 @@ def test_whole_files_are_read_and_damaged_ones_are_read_or_refused(
         (tmp_path / "whole" / file).parent.mkdir(exist_ok=True)
         (tmp_path / "whole" / file).write_bytes(content)
         assert outcome(reader, tmp_path / "whole" / file) == "read", file
-    counts, wrong = campaign(name, reader, range(CASES), tmp_path / "damaged")
+    cases = sorted({*range(CASES), *FOUND.get(name, ())})
+    counts, wrong = campaign(name, reader, cases, tmp_path / "damaged")
     assert not wrong, "\n".join(wrong[:3])
-    assert sum(counts.values()) == CASES
-    print(f"{name}: {CASES} cases, {counts}")
+    assert sum(counts.values()) == len(cases)
+    print(f"{name}: {len(cases)} cases, {counts}")
 
 
 @pytest.mark.slow
