@@ -37,7 +37,7 @@ class Bench:
 
     def rows(self) -> list[Row]:
         """Results so far, in the order of the plan, under the names that the plan has."""
-        return results(self.store.read(), self.specs)
+        return results(self.store.results(), self.specs)
 
     def missing(self) -> list[RunSpec]:
         """Runs without a result, each once; one that failed is tried again."""

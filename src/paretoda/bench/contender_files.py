@@ -35,8 +35,8 @@ def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
     return found
 
 
-def baseline(kind: str, name: str | None = None) -> Contender:
+def baseline(kind: object, name: str | None = None) -> Contender:
     """A shallow contender."""
-    if kind not in BASELINES:
-        raise SettingsError(unknown("baseline", kind, BASELINES))
+    if not isinstance(kind, str) or kind not in BASELINES:
+        raise SettingsError(unknown("baseline", str(kind), BASELINES))
     return Contender(name or kind, {"baseline": kind})

@@ -17,6 +17,8 @@ from paretoda.data import Samples, open_samples
 from paretoda.data.digits import handwriting, handwriting_labels, printed
 from paretoda.data.errors import DataError
 from paretoda.data.files import FileSamples
+from paretoda.data.limits import check_unpacked
+from paretoda.data.npz import reading_npz
 from paretoda.training.files import whole_folder
 
 EMBEDDED = ("printed", "handwritten")
@@ -107,8 +109,8 @@ def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] |
 def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
     """`x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
-    with np.load(path, allow_pickle=False) as file:
-        if missing := [name for name in names if name not in file]:
+    with reading_npz(path) as file:
+        if missing := [name for name in names if name not in file.files]:
             raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
         return {name: file[name] for name in names}
 
@@ -138,6 +140,8 @@ def _unpacked(name: str, data: Path, work: Path) -> Path | None:
             folder = work / parent
             if not folder.exists():
                 with zipfile.ZipFile(archive) as file, whole_folder(folder) as fresh:
+                    size = sum(info.file_size for info in file.infolist())
+                    check_unpacked(size, archive.stat().st_size, str(archive))
                     file.extractall(fresh)
             inside = folder / Path(name).relative_to(parent)
             if inside.exists():

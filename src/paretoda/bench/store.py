@@ -8,12 +8,49 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from paretoda.job.directory import RunError
+from paretoda.job.run_files import Count, Number, reason
+from paretoda.training.files import from_json
 
 Row = dict[str, Any]
+
+
+def _fraction(value: float | None) -> float | None:
+    if value is not None and isfinite(value) and not 0 <= value <= 1:
+        raise ValueError(f"{value} is no fraction from 0 to 1")
+    return value
+
+
+Fraction = Annotated[float | None, AfterValidator(_fraction)]
+
+
+class Result(BaseModel):
+    """What a line must say, as far as tables and pages read it; it may say more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    key: str
+    suite: str
+    task: str
+    name: str
+    seed: Count
+    settings: dict[str, Any] | None = None
+    judge: str | None = None
+    scores: dict[str, Number] = {}
+    moves: dict[str, Count] | None = None
+    versions: dict[str, Any] | None = None
+    seconds: Annotated[float | None, Field(ge=0, le=1e12)] = None
+    chosen_step: Count | None = None
+    error: str = ""
+    accuracy: dict[str, Fraction] | None = None
+    mean_class_accuracy: dict[str, Fraction] | None = None
+    miou: dict[str, Fraction] | None = None
 
 
 @dataclass(frozen=True)
@@ -38,6 +75,10 @@ class Store:
         lines = self.path.read_bytes().split(b"\n")[:-1]
         return [self._row(number, line) for number, line in enumerate(lines, start=1)]
 
+    def results(self) -> list[Row]:
+        """All whole lines of a bench, each with what tables and pages read of it."""
+        return [self._result(number, row) for number, row in enumerate(self.read(), start=1)]
+
     @contextmanager
     def held(self) -> Iterator[None]:
         """Inside, nobody else writes here; the lock goes with its process, however that ends."""
@@ -61,12 +102,19 @@ class Store:
             file.flush()
             os.fsync(file.fileno())
 
+    def _result(self, number: int, row: Row) -> Row:
+        try:
+            return Result.model_validate(row).model_dump(exclude_unset=True)
+        except ValueError as error:
+            told = f"line {number} of {self.path} is damaged ({reason(error)})"
+            raise RunError(f"{told}; remove the line, its run is made again") from error
+
     def _row(self, number: int, line: bytes) -> Row:
         try:
-            row = json.loads(line)
+            row = from_json(line)
         except ValueError:
             row = None
-        if not isinstance(row, dict) or "key" not in row:
+        if not isinstance(row, dict) or not isinstance(row.get("key"), str):
             raise RunError(f"line {number} of {self.path} is damaged; remove the line, its run is made again")
         return row
 

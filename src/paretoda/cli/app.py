@@ -3,6 +3,7 @@
 # Imports inside commands keep torch out of `paretoda --help`.
 # ruff: noqa: PLC0415
 
+import os
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +13,7 @@ from paretoda import __version__
 from paretoda.cli.comparing import bench, report, study
 from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
 from paretoda.cli.several import rank, several
+from paretoda.data.limits import PIXELS, UNPACKED
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -44,12 +46,24 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _program(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")] = False,  # noqa: ARG001
+    version: Annotated[  # noqa: ARG001  (its callback acts)
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="print it")
+    ] = False,
+    max_image_pixels: Annotated[
+        int | None, typer.Option(min=1, metavar="N", help="of an image; more is taken for an attack (89478485)")
+    ] = None,
+    max_unpacked_bytes: Annotated[
+        int | None,
+        typer.Option(min=1, metavar="N", help="of a packed array; more, out of little, is taken for an attack (4 GiB)"),
+    ] = None,
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""
     command = context.invoked_subcommand
     if several() and command not in (None, "adapt"):
         raise typer.BadParameter(f"{command} is for one process; start it without torchrun")
+    for name, limit in ((PIXELS, max_image_pixels), (UNPACKED, max_unpacked_bytes)):
+        if limit is not None:
+            os.environ[name] = str(limit)  # so that processes that are started know it, too
 
 
 @app.command()

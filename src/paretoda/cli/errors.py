@@ -10,6 +10,7 @@ from typing import Any
 
 import typer
 
+from paretoda.cli.plain_text import shortened, shown
 from paretoda.cli.several import LOST, has_spoken, speaks
 
 EXPECTED = (
@@ -25,6 +26,7 @@ EXPECTED = (
 
 INTERRUPTED = "paretoda.job.interrupt.InterruptedRunError"
 _MEMORY = ("builtins.MemoryError", "torch.OutOfMemoryError")
+_NO_ROOM = ("can't allocate memory", "Storage size calculation overflowed")  # torch's, in a plain RuntimeError
 
 # typer brings its own copy of click along; these are its classes, by their public child.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -65,7 +67,7 @@ def sentence(error: Exception) -> tuple[str, int]:
         return str(error), 1
     if names & set(EXPECTED):
         return str(error), 2
-    if names & set(_MEMORY):
+    if names & set(_MEMORY) or any(words in str(error) for words in _NO_ROOM):
         return "the memory is full; lower --batch-size or --image-size, or close other programs", 2
     if isinstance(error, OSError):
         return _about_files(error), 2
@@ -91,6 +93,6 @@ def _usage(error: Exception) -> str:
 
 def _tell(error: BaseException, text: str, code: int) -> int:
     if speaks(error):
-        print(f"paretoda: {' '.join(text.split())}", file=sys.stderr, flush=True)
+        print(f"paretoda: {shortened(shown(' '.join(text.split())))}", file=sys.stderr, flush=True)
         has_spoken()
     return code

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import sys
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,7 +24,8 @@ from paretoda.evaluation.metrics import (
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.predictor import Predictor, load_predictor
-from paretoda.job.run import predictions_table
+from paretoda.job.run import predicted
+from paretoda.job.run_files import predictions_table
 from paretoda.job.segmentation.predictor import is_segmentation
 from paretoda.training.files import write_text
 
@@ -91,22 +89,22 @@ def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask
         predict_scenes(screen, run, data, out, refined=ask.refined, skip_bad=ask.skip_bad)
         return
     predictor, samples = _open(screen, run, data, ask, labelled=False)
-    table = predictions_table(predictor, samples, predictor.probabilities(samples, refined=ask.refined))
-    rows = list(csv.DictReader(io.StringIO(table)))
-    counts = Counter(row["prediction"] for row in rows)
+    rows = predicted(predictor, samples, predictor.probabilities(samples, refined=ask.refined))
+    counts = Counter(prediction for _, prediction, _ in rows)
     if out is not None:
-        write_text(out, table)
+        write_text(out, predictions_table(rows))
         common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_CONFUSIONS))
         screen.result(f"{len(rows)} predictions are in {out}; most frequent: {common}.")
-    elif not screen.as_json:
-        sys.stdout.write(table)
+    else:
+        screen.raw(predictions_table(rows))
 
     def values() -> dict[str, Any]:
         facts: dict[str, Any] = {"samples": len(rows), "refined": ask.refined, "crops": predictor.crops}
         facts["counts"] = dict(counts)
         if out is not None:
             return facts | {"out": str(out)}
-        return facts | {"predictions": [row | {"confidence": float(row["confidence"])} for row in rows]}
+        names = ("name", "prediction", "confidence")
+        return facts | {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
 
     screen.finish(values)
 

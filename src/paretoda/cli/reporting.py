@@ -50,11 +50,14 @@ def run_report(
 def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
     from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
 
-    rows = select_variants([row for path in paths for row in Store(path).read()])
+    rows = select_variants([row for path in paths for row in Store(path).results()])
     if not rows:
         raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)
-    return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+    try:
+        return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+    except ValueError as error:  # two lines of one run that contradict each other
+        raise RunError(f"{', '.join(str(path) for path in paths)}: {error}") from error
 
 
 def _runs(screen: Screen, paths: Sequence[Path], labelled: str | None, title: str | None) -> tuple[str, dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from math import isfinite
@@ -12,7 +13,11 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
+from paretoda.cli.plain_text import shown
 from paretoda.cli.progress import Progress
+
+_QUIET = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""What JSON would leave as it is and a terminal might obey or refuse; JSON has escapes for it."""
 
 
 class Screen:
@@ -39,11 +44,16 @@ class Screen:
 
     def say(self, sentence: str) -> None:
         """A sentence beside the results."""
-        self._aside.print(sentence, soft_wrap=True)
+        self._aside.print(shown(sentence), soft_wrap=True)
 
     def result(self, text: str = "") -> None:
         """A line of the results."""
-        self._results.print(text, soft_wrap=True)
+        self._results.print(shown(text), soft_wrap=True)
+
+    def raw(self, text: str) -> None:
+        """Data on stdout, as they are; on a terminal, where nobody parses them, as text that does nothing."""
+        if not self.as_json:
+            sys.stdout.write(shown(text) if sys.stdout.isatty() else text)
 
     def table(self, columns: Mapping[str, str], rows: list[list[str]]) -> None:
         """A table of the results.
@@ -56,14 +66,15 @@ class Screen:
         for heading, side in columns.items():
             table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
         for row in rows:
-            table.add_row(*row)
+            table.add_row(*(shown(cell, keep="") for cell in row))
         self._results.print(table)
 
     def finish(self, values: Callable[[], Mapping[str, Any]]) -> None:
         """With --json, print these values as the last line of stdout."""
         self.progress.stop()
         if self.as_json:
-            print(json.dumps(_finite(values()), ensure_ascii=False, allow_nan=False), file=sys.stdout, flush=True)
+            line = json.dumps(_finite(values()), ensure_ascii=False, allow_nan=False)
+            print(_QUIET.sub(lambda found: f"\\u{ord(found[0]):04x}", line), file=sys.stdout, flush=True)
 
 
 def _finite(value: Any) -> Any:

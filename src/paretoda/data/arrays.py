@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,6 +12,7 @@ from numpy.typing import NDArray
 
 from paretoda.data.errors import DataError
 from paretoda.data.labels import Labels, from_integers
+from paretoda.data.npz import Npz, reading_npz
 from paretoda.data.samples import Index, Kind, content_hash
 
 
@@ -76,27 +73,7 @@ def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
         return from_npz(file, path, labelled=labelled)
 
 
-@contextmanager
-def reading_npz(path: Path) -> Iterator[Any]:
-    """The arrays of an .npz by name, each read when it is asked for; a damaged file or a pickle is a DataError."""
-    if not zipfile.is_zipfile(path):
-        raise DataError(f"{path} is damaged or is no .npz file; save it with np.savez(path, x=..., y=...)")
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            yield file
-    except DataError:
-        raise
-    except ValueError as error:
-        if "Object arrays" not in str(error):
-            raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
-        raise DataError(
-            f"{path} contains pickled objects, which could run code; save plain arrays of numbers and text instead"
-        ) from error
-    except (zipfile.BadZipFile, zlib.error, OSError, EOFError, KeyError) as error:
-        raise DataError(f"{path} is damaged ({error}); save it again with np.savez") from error
-
-
-def from_npz(file: Any, path: Path, *, labelled: bool) -> ArraySamples:
+def from_npz(file: Npz, path: Path, *, labelled: bool) -> ArraySamples:
     """The samples in an .npz that is being read."""
     if "x" not in file.files:
         raise DataError(f"{path} has no array `x` (it has {', '.join(file.files) or 'none'}); save the samples as `x`")

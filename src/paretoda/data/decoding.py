@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import warnings
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from PIL import Image, ImageOps, UnidentifiedImageError
 
 from paretoda.data.errors import DataError
+from paretoda.data.limits import PIXELS, check_pixels, most_pixels
 from paretoda.data.samples import Image8
 
 _JPEG = (".jpg", ".jpeg", ".jpe", ".jfif")
@@ -15,6 +19,7 @@ _NETPBM = (".ppm", ".pgm", ".pbm", ".pnm")
 SUFFIXES = frozenset((*_JPEG, *_NETPBM, ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".avif", ".jp2", ".tga"))
 """Files that are taken for images."""
 
+_FORMATS = ("JPEG", "PPM", "PNG", "BMP", "GIF", "TIFF", "WEBP", "AVIF", "JPEG2000", "TGA")
 _GREY = ("1", "L", "LA", "La")
 _END_OF_JPEG = b"\xff\xd9"
 
@@ -22,12 +27,40 @@ _END_OF_JPEG = b"\xff\xd9"
 def decode(path: Path, at_least: int = 0) -> Image8:
     """The pixels of a file; a large JPEG is decoded at a fraction of its size, with sides of `at_least` or more."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             if at_least:
                 image.draft(None, (at_least, at_least))
             return pixels(image)
     except Exception as error:  # decoders raise whatever a broken file makes them stumble over
         raise _unreadable(path, error) from error
+
+
+def open_image(path: Path) -> Image.Image:
+    """The image with its header read and its pixels not yet; one with too many pixels is a DataError.
+
+    Only decoders of the formats in `SUFFIXES` see the file, whatever its name: others, such as PostScript's, start
+    programs.
+    """
+    if not os.path.isfile(path):  # opening a pipe would wait for ever
+        raise FileNotFoundError(f"{path} is no file")
+    limit = most_pixels()
+    if Image.MAX_IMAGE_PIXELS is not None and limit > Image.MAX_IMAGE_PIXELS:
+        Image.MAX_IMAGE_PIXELS = limit  # the user lifted the limit, so that Pillow's goes up, too
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the check below is stricter
+        image = Image.open(path, formats=_formats())
+    try:
+        check_pixels(*image.size, path)
+    except DataError:
+        image.close()
+        raise
+    return image
+
+
+@cache
+def _formats() -> tuple[str, ...]:
+    Image.init()
+    return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
 def pixels(image: Image.Image) -> Image8:
@@ -57,7 +90,7 @@ def check_file(path: Path, *, thorough: bool) -> None:
 def shape_of(path: Path) -> tuple[int, int, int]:
     """Height, width and channels after decoding, from the file's header alone where it is upright."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             grey = image.mode in _GREY or image.mode.startswith(("I", "F"))
             width, height = image.size
             turned = image.getexif().get(0x0112, 1) >= 5
@@ -68,7 +101,7 @@ def shape_of(path: Path) -> tuple[int, int, int]:
 
 def _looks_whole(path: Path) -> bool:
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             if image.format == "PNG":
                 image.verify()
                 return True
@@ -111,12 +144,18 @@ def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> Da
         missing: what to do where there is no such file.
         broken: what to do otherwise.
     """
-    if not path.exists():
+    if isinstance(error, DataError):  # it says already what is wrong
+        return error
+    if not os.path.exists(path):
         return DataError(f"{path} does not exist; {missing}")
+    if not os.path.isfile(path):
+        return DataError(f"{path} is no file; {broken}")
     if path.stat().st_size == 0:
         reason = "is empty"
     elif isinstance(error, UnidentifiedImageError):
         reason = "is not an image"
+    elif isinstance(error, Image.DecompressionBombError):
+        reason = f"has more pixels than the {most_pixels()} that are allowed ({PIXELS} lifts the limit)"
     else:
         reason = f"is damaged or truncated ({error})"
     return DataError(f"{path} {reason}; {broken}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
@@ -18,6 +17,7 @@ from paretoda.data.findings import Finding
 from paretoda.data.folders import find_images, visible_folders
 from paretoda.data.labels import listed
 from paretoda.data.lists import read_text, split_line
+from paretoda.data.npz import reading_npz
 from paretoda.data.samples import Progress
 
 Domain = Literal["source", "target"]
@@ -75,7 +75,11 @@ def hidden_labels(target: Any) -> bool:
     if path.is_dir():
         return len([sub for sub in visible_folders(path) if find_images(sub)[0]]) > 1
     if path.is_file() and path.suffix.lower() == ".npz":
-        return zipfile.is_zipfile(path) and "y.npy" in zipfile.ZipFile(path).namelist()
+        try:
+            with reading_npz(path) as file:
+                return "y" in file.files
+        except DataError:  # opening it says what is wrong
+            return False
     return path.is_file() and path.suffix.lower() not in SUFFIXES and _list_has_labels(path)
 
 

@@ -83,7 +83,7 @@ def _forgetting_folders(images: Sequence[Path]) -> list[Path]:
 
 
 def _content(path: Path) -> str:
-    return content_hash(path.read_bytes()) if path.exists() else ""
+    return content_hash(path.read_bytes()) if path.is_file() else ""
 
 
 def _files(folder: Path) -> list[Path]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 from paretoda.data.errors import DataError
 
 _SHOWN = 5
+_DIGITS = 18  # a longer number is a name: Python refuses to read thousands of digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,9 +67,12 @@ def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
     """The names as text, all different."""
     if names.ndim != 1 or names.dtype.kind not in "USiu":
         raise DataError(f"`classes` of {origin} must be a list of names, not {names.dtype} of shape {names.shape}")
-    texts = [name.decode() if isinstance(name, bytes) else str(name) for name in names.tolist()]
-    clean = tuple(unicodedata.normalize("NFC", text) for text in texts)
-    double = sorted({name for name in clean if clean.count(name) > 1})
+    try:
+        texts = [name if isinstance(name, bytes) else str(name).encode(errors="replace") for name in names.tolist()]
+    except ValueError as error:
+        raise DataError(f"`classes` of {origin} cannot be read ({error}); give names as text") from error
+    clean = tuple(unicodedata.normalize("NFC", text.decode(errors="replace")) for text in texts)
+    double = sorted(name for name, count in Counter(clean).items() if count > 1)
     if double:
         raise DataError(f"`classes` of {origin} has {double[0]!r} more than once; give every class a name of its own")
     return clean
@@ -78,12 +83,10 @@ def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
 
     Plain integers without names are taken as positions where the model's own names are no integers.
     """
-    if set(labels.classes) <= set(classes):
-        place = [list(classes).index(name) for name in labels.classes]
-    elif all(map(_is_integer, labels.classes)) and not any(map(_is_integer, classes)):
+    position = {name: place for place, name in enumerate(classes)}
+    place = [position.get(name, -1) for name in labels.classes]
+    if -1 in place and all(map(_is_integer, labels.classes)) and not any(map(_is_integer, classes)):
         place = [int(name) for name in labels.classes]
-    else:
-        place = [list(classes).index(name) if name in classes else -1 for name in labels.classes]
     unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
     if unknown:
         raise DataError(
@@ -99,4 +102,4 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _is_integer(text: str) -> bool:
-    return text.removeprefix("-").isdecimal() and text.isascii()
+    return len(text) <= _DIGITS and text.removeprefix("-").isdecimal() and text.isascii()

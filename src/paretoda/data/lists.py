@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from paretoda.data.decoding import SUFFIXES
@@ -41,8 +42,9 @@ def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSa
 def _root(file: Path, lines: list[str]) -> Path:
     first = next((line for line in lines if line.strip()), "")
     above = file.absolute().parent.parent
-    inside = any((file.parent / path).exists() for path in (split_line(first, file.parent)[0], first.strip()))
-    return above if not inside and (above / split_line(first, above)[0]).is_file() else file.parent
+    # os.path, because a Path that is too long for the file system raises where it is asked whether it exists.
+    inside = any(os.path.exists(file.parent / path) for path in (split_line(first, file.parent)[0], first.strip()))
+    return above if not inside and os.path.isfile(above / split_line(first, above)[0]) else file.parent
 
 
 def split_line(line: str, root: Path) -> tuple[str, str | None]:
@@ -55,7 +57,7 @@ def split_line(line: str, root: Path) -> tuple[str, str | None]:
     path = path.rstrip()
     if not path or _is_image(line):
         return line, None
-    if not _is_image(path) and (root / line).is_file():
+    if not _is_image(path) and os.path.isfile(root / line):
         return line, None
     return path, label
 

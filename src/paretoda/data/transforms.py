@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from math import isfinite
+from operator import index
+from typing import Any, Protocol, get_args
 
 import numpy as np
 import torch
@@ -17,7 +19,7 @@ from paretoda.data.crops import ten_crops
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
-from paretoda.data.settings import Augment
+from paretoda.data.settings import LONGEST, Augment
 
 IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 """Mean and deviation of ImageNet's pixels in 0..1."""
@@ -69,6 +71,12 @@ class ImageTransform:
     def __post_init__(self) -> None:
         if not len(self.mean) == len(self.std) == self.channels:
             raise DataError(f"images of {self.channels} channels need as many means and deviations to be normalised")
+        if not (self.channels in (1, 3) and 1 <= self.size <= LONGEST and self.augment in get_args(Augment)):
+            raise DataError(
+                f"images of {self.channels} channels, {self.size} pixels and augmentation {self.augment!r} are unknown"
+            )
+        if not (all(map(isfinite, self.mean)) and all(isfinite(std) and std > 0 for std in self.std)):
+            raise DataError("images are normalised with finite means and with deviations above 0")
 
     @property
     def resized(self) -> int:
@@ -134,11 +142,16 @@ def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
         kind = fields.pop("kind")
         if kind == "features":
             transform = FeatureTransform(tensors["mean"], tensors["std"])
-            if transform.mean.shape == transform.std.shape == (fields["width"],):
+            whole = transform.mean.dtype == transform.std.dtype == torch.float32
+            if whole and transform.mean.shape == transform.std.shape == (fields["width"],):
                 return transform
         if kind == "images":
-            return ImageTransform(**{**fields, "mean": tuple(fields["mean"]), "std": tuple(fields["std"])})
-    except (KeyError, TypeError) as error:
+            numbers = {name: tuple(float(number) for number in fields[name]) for name in ("mean", "std")}
+            whole_numbers = {name: index(fields[name]) for name in ("size", "channels")}
+            return ImageTransform(**{**fields, **numbers, **whole_numbers})
+    except (KeyError, TypeError, ValueError, OverflowError, AttributeError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"the model's transform cannot be read ({error!r}); its files are damaged") from error
     raise DataError(f"the model's transform {dict(data)} cannot be read; its files are damaged or from a newer version")
 

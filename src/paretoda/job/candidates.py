@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from operator import index
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +14,9 @@ from torch import Tensor, nn
 
 from paretoda.domains import Snapshot
 from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, choose
-from paretoda.job.directory import RunDirectory
+from paretoda.job.directory import RunDirectory, RunError
 from paretoda.processes import ALONE, Processes
+from paretoda.training.checkpoint import CheckpointError
 from paretoda.training.files import whole_file
 from paretoda.training.step import Step
 
@@ -79,9 +81,21 @@ class Candidates:
         taken = self.taken[index]
         networks = _predicting(step)
         if self.processes.rank == 0:
-            state = self._states[taken] if self.directory is None else load_tensors(self._file(taken).read_bytes())
-            networks.load_state_dict(state)
+            self._load(taken, networks)
         self.processes.first(networks.state_dict().values())
+
+    def _load(self, taken: int, networks: nn.ModuleDict) -> None:
+        if self.directory is None:
+            networks.load_state_dict(self._states[taken])
+            return
+        try:
+            networks.load_state_dict(load_tensors(self._file(taken).read_bytes()))
+        except OSError:
+            raise
+        except Exception as error:  # whatever a damaged file leads to
+            raise RunError(
+                f"the candidate {self._file(taken)} is damaged; start again with --overwrite, or take --select last"
+            ) from error
 
     def _file(self, taken: int) -> Path:
         assert self.directory is not None
@@ -93,4 +107,11 @@ class Candidates:
 
     def restore(self, plain: dict[str, Any]) -> None:
         """Take up what a checkpoint kept."""
-        self.taken, self.scores = list(plain["taken"]), [dict(row) for row in plain["scores"]]
+        try:
+            taken, scores = [index(step) for step in plain["taken"]], [dict(row) for row in plain["scores"]]
+            numbers = [float(row[name]) for row in scores for name in judges(self.rule)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the checkpoint's candidates are damaged ({error}); use --overwrite") from error
+        if len(taken) != len(scores) or len(numbers) != len(judges(self.rule)) * len(scores):
+            raise CheckpointError("the checkpoint's candidates and their scores are not as many; use --overwrite")
+        self.taken, self.scores = taken, scores

@@ -19,10 +19,12 @@ else:
 def read_toml(path: Path) -> dict[str, Any]:
     """The settings of a config file."""
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError as error:
         raise SettingsError(f"there is no config file {path}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise SettingsError(f"{path} is not a TOML file of ours: it is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, bytes that are no text, numbers of thousands of digits
         raise SettingsError(f"{path} is not a TOML file: {error}") from error
 
 

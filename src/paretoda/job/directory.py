@@ -19,8 +19,9 @@ from typing import Any
 from paretoda import __version__
 from paretoda.gradients import Report
 from paretoda.job.config_file import read_toml, to_toml
+from paretoda.job.run_files import Predicted, predictions, read_whole, results, step_lines
 from paretoda.job.settings import Settings, make_settings
-from paretoda.training.files import write_json, write_text
+from paretoda.training.files import from_json, write_json, write_text
 
 _INPUTS = ("source", "target")
 
@@ -144,20 +145,32 @@ class RunDirectory:
     def cut_metrics(self, taken: int) -> None:
         """Keep the lines of the first `taken` steps: a killed run may have written more, or half a line."""
         if self.metrics.exists():
-            lines = self.metrics.read_text(encoding="utf-8").splitlines()[:taken]
+            lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines()[:taken]
             write_text(self.metrics, "".join(f"{line}\n" for line in lines))
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The lines of all steps; half a line at the end, of a run under way or killed, is left out."""
-        text = self.metrics.read_text(encoding="utf-8")
         try:
-            return [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+            text = read_whole(self.metrics)
+            return step_lines(text[: text.rfind("\n") + 1])
         except ValueError as error:
             raise RunError(f"{self.metrics} is damaged ({error})") from error
 
     def read_results(self) -> dict[str, Any]:
         """What results.json holds; nothing where the run has not finished."""
-        return self._read_json(self.results) if self.model.exists() or self.results.exists() else {}
+        if not (self.model.exists() or self.results.exists()):
+            return {}
+        try:
+            return results(self._read_json(self.results))
+        except ValueError as error:
+            raise RunError(f"{self.results} is damaged ({error})") from error
+
+    def read_predictions(self) -> list[Predicted]:
+        """(name, class, confidence) of the target's samples."""
+        try:
+            return predictions(read_whole(self.predictions))
+        except ValueError as error:
+            raise RunError(f"{self.predictions} is damaged ({error})") from error
 
     def read_environment(self) -> dict[str, str]:
         """The versions that the run was made with."""
@@ -165,9 +178,11 @@ class RunDirectory:
 
     def _read_json(self, path: Path) -> dict[str, Any]:
         try:
-            values: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+            values: Any = from_json(read_whole(path))
         except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read ({error}); the run is damaged") from error
+        if not isinstance(values, dict):
+            raise RunError(f"{path} is no table of names and values; the run is damaged")
         return values
 
     def drop_candidates(self) -> None:

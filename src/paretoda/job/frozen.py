@@ -69,7 +69,7 @@ def _read(path: Path, total: int) -> Tensor | None:
         found = load_tensors(path.read_bytes())["features"]
     except (OSError, KeyError, SafetensorError, ValueError):
         return None
-    return found if len(found) == total else None
+    return found if found.ndim == 2 and len(found) == total and found.dtype == torch.float32 else None
 
 
 def _key(pair: DomainPair, domain: Domain, network: nn.Module) -> str:

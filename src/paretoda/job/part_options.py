@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from typing import Any
+
+from paretoda.training.files import from_json
 
 _OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
@@ -24,7 +25,7 @@ def read_options(options: Sequence[str], parts: Sequence[str]) -> dict[str, dict
             raise ValueError(f"options are written as part.name=value, the part one of {', '.join(parts)}: {option!r}")
         part, name, value = match.groups()
         try:
-            found[part][name] = json.loads(value)
-        except json.JSONDecodeError:
+            found[part][name] = from_json(value)
+        except ValueError:
             found[part][name] = value
     return found

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import copy
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -23,12 +22,14 @@ from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.evaluation.predictions import evaluation_mode, predict
 from paretoda.job.directory import RunError
-from paretoda.models.backbones import make_backbone
+from paretoda.models.backbones import BACKBONES, make_backbone
 from paretoda.models.classifier import Classifier, describe, from_description
+from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.training.files import whole_file, write_json
+from paretoda.training.files import from_json, whole_file, write_json
 
 _FORMAT = 1
+AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,13 +144,13 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
         if not path.is_file():
             raise RunError(f"{path} is missing: the run has not finished, or this is no run")
     try:
-        facts = json.loads(description.read_text(encoding="utf-8"))
+        facts = from_json(description.read_bytes())
         tensors = load_tensors(weights.read_bytes())
     except (SafetensorError, ValueError, OSError) as error:
         raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error
     try:
         return _assemble(facts, tensors, device or torch.device("cpu"))
-    except (KeyError, TypeError, AttributeError, RuntimeError, ValueError) as error:
+    except Exception as error:  # whatever a description that is damaged or a stranger's leads to
         first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
         raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
 
@@ -160,27 +161,47 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
 
     if facts["format"] != _FORMAT:
         raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
-    model = from_description(facts["architecture"])
-    model.load_state_dict(part("model"))
+    model = loaded(lambda: from_description(facts["architecture"]), part("model"))
     classes = tuple(str(name) for name in facts["classes"])
     if len(classes) != model.architecture.classes:
         raise ValueError(f"{len(classes)} class names for {model.architecture.classes} classes")
     backbone = None
     if facts["backbone"] is not None:
-        network = make_backbone(facts["backbone"]["name"], tuple(facts["backbone"]["input_shape"]))
-        network.load_state_dict(part("backbone"))
-        backbone = (str(facts["backbone"]["name"]), network.to(device))
+        name, shape = str(facts["backbone"]["name"]), tuple(facts["backbone"]["input_shape"])
+        backbone = (name, loaded(lambda: make_backbone(name, shape), part("backbone")).to(device))
     scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
     refiner = None
     if facts["refiner"]:
-        refiner = Tcm(model.architecture.width, len(classes), **facts["refiner"])
-        refiner.load_state_dict(part("refiner"))
+        refiner = loaded(lambda: Tcm(model.architecture.width, len(classes), **facts["refiner"]), part("refiner"))
+    transform = transform_from_json(facts["transform"], part("transform"))
+    _check_shapes(transform, facts["backbone"], scaling, model.architecture.input_shape)
     return Predictor(
         classes=classes,
-        transform=transform_from_json(facts["transform"], part("transform")),
+        transform=transform,
         model=model.to(device),
         backbone=backbone,
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=refiner.to(device) if refiner is not None else None,
-        crops=int(facts.get("crops", 1)),
-    )
+    ).cropping(facts.get("crops", 1))
+
+
+def loaded(build: Callable[[], AnyModule], state: Mapping[str, Tensor]) -> AnyModule:
+    """The network with that state; it is built only where the state fits, so that it is no larger than its file."""
+    check_shapes(build, state, Path("the file"))
+    network = build()
+    network.load_state_dict(state)
+    return network
+
+
+def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
+    """Raise where what one part gives is not what the next one takes."""
+    told = transform.to_json()
+    given = (told["width"],) if told["kind"] == "features" else (told["channels"], told["size"], told["size"])
+    if backbone is not None:
+        if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
+            raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
+        given = (BACKBONES[str(backbone["name"])].width,)
+        if given != (len(scaling.mean),):
+            raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
+    if given != wanted:
+        raise ValueError(f"the model takes {wanted} and gets {given}")

@@ -92,5 +92,7 @@ def _find(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 def _all_options(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
     """The options of both, those that count more at the end; nothing where there are none."""
+    if not isinstance(above.get("options", ()), (list, tuple)):  # no list: the settings will say so
+        return {}
     options = [*below.get("options", ()), *above.get("options", ())]
     return {"options": tuple(options)} if options else {}

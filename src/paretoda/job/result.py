@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
@@ -71,12 +69,6 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         chosen=results.get("chosen_step", 0),
         scores=results.get("scores", {}),
         sentences=results.get("sentences", [_UNFINISHED]),
-        predictions=read_predictions(directory.predictions.read_text(encoding="utf-8")) if results else [],
+        predictions=directory.read_predictions() if results else [],
         inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
     )
-
-
-def read_predictions(table: str) -> list[tuple[str, str, float]]:
-    """(name, class, confidence) of every row of a predictions.csv."""
-    rows = csv.DictReader(io.StringIO(table))
-    return [(row["name"], row["prediction"], float(row["confidence"])) for row in rows]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,9 +14,12 @@ from paretoda.data import open_samples
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Samples
 from paretoda.job.directory import RunDirectory
+from paretoda.job.errors import SettingsError
 from paretoda.job.inputs import Inputs, open_inputs
 from paretoda.job.predictor import Predictor
 from paretoda.job.result import RunResult, read_facts
+from paretoda.job.run_files import Predicted, predictions_table
+from paretoda.models.weights import WeightsError
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.page import run_page
 from paretoda.report.pictures import take_pictures
@@ -48,15 +49,11 @@ class Run(RunResult):
         return [self.classes[index] for index in self.predict_proba(inputs, refined=refined).argmax(axis=1)]
 
 
-def predictions_table(predictor: Predictor, samples: Samples, probabilities: NDArray[np.float32]) -> str:
-    """A CSV table with one row a sample: its name, predicted class, confidence."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["name", "prediction", "confidence"])
+def predicted(predictor: Predictor, samples: Samples, probabilities: NDArray[np.float32]) -> list[Predicted]:
+    """One row a sample: its name, predicted class, confidence."""
     best = probabilities.argmax(axis=1)
-    for name, index, row in zip(samples.names(range(len(samples))), best, probabilities, strict=True):
-        writer.writerow([name, predictor.classes[index], f"{row[index]:.6f}"])
-    return text.getvalue()
+    found = zip(samples.names(range(len(samples))), best, probabilities, strict=True)
+    return [(name, predictor.classes[index], round(float(row[index]), 6)) for name, index, row in found]
 
 
 def reachable_inputs(directory: RunDirectory, device: torch.device) -> Inputs | None:
@@ -66,7 +63,7 @@ def reachable_inputs(directory: RunDirectory, device: torch.device) -> Inputs | 
         return None
     try:
         return open_inputs(settings, given["source"], given.get("target"), device, lambda _: None)
-    except (DataError, OSError):
+    except (DataError, SettingsError, WeightsError, OSError):
         return None
 
 
@@ -89,7 +86,7 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
         inputs: the data of the run.
     """
     target = inputs.raw.target.samples
-    write_text(directory.predictions, predictions_table(run.model, target, run.model.probabilities(target)))
+    write_text(directory.predictions, predictions_table(predicted(run.model, target, run.model.probabilities(target))))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
     write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))

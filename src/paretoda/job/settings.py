@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from paretoda.core.names import unknown
+from paretoda.data.settings import LONGEST
 from paretoda.job.errors import SettingsError
 from paretoda.job.known_names import check_names
 from paretoda.job.part_options import read_options
@@ -21,10 +22,13 @@ from paretoda.training.strategies import STRATEGIES
 __all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
 
 
+_MANY, _WIDE = 10**9, 10**6  # more steps than anybody waits for, more numbers in a row than any memory has
+
+
 class Settings(BaseModel):
     """The settings of a run. Defaults are what we recommend; nothing depends on anything outside of them."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     task: Task = Field("classification", description="of images or feature vectors, or segmentation: of pixels")
     method: str = Field("dann", description="alignment of the domains (`paretoda list methods`)")
@@ -43,7 +47,7 @@ class Settings(BaseModel):
         description="of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, scheme.lean=2",
     )
     voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
-    every: int = Field(1, ge=1, description="refresh the weights every so many steps")
+    every: int = Field(1, ge=1, le=_MANY, description="refresh the weights every so many steps")
     average: float | None = Field(
         None,
         ge=0,
@@ -55,12 +59,12 @@ class Settings(BaseModel):
         None, description="local file with the backbone's weights (.pth, .safetensors)"
     )
     frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
-    bottleneck: int = Field(256, ge=2, description="width of the features")
+    bottleneck: int = Field(256, ge=2, le=_WIDE, description="width of the features")
     dropout: float | None = Field(
         None, ge=0, lt=1, description="of the features, in training; 0.5 on feature data and 0 on images if not given"
     )
-    steps: int = Field(500, ge=1, description="training steps")
-    batch_size: int = Field(64, ge=2, description="samples of each domain in a step")
+    steps: int = Field(500, ge=1, le=_MANY, description="training steps")
+    batch_size: int = Field(64, ge=2, le=_WIDE, description="samples of each domain in a step")
     lr: float | None = Field(
         None,
         gt=0,
@@ -76,7 +80,7 @@ class Settings(BaseModel):
     sync_bn: bool = Field(True, description="with several processes: BatchNorm statistics of all of them together")
     scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
     held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
-    image_size: int | None = Field(None, ge=8, description="side of the images that the network sees")
+    image_size: int | None = Field(None, ge=8, le=LONGEST, description="side of the images that the network sees")
     size: str | None = Field(
         None, description="segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given"
     )
@@ -105,14 +109,14 @@ class Settings(BaseModel):
     skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
     select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
     evaluate_every: int | None = Field(
-        None, ge=1, description="steps between candidates; a tenth of the steps if not given"
+        None, ge=1, le=_MANY, description="steps between candidates; a tenth of the steps if not given"
     )
-    refresh_every: int = Field(50, ge=1, description="steps between looks at the whole sets")
+    refresh_every: int = Field(50, ge=1, le=_MANY, description="steps between looks at the whole sets")
     reference: bool | None = Field(None, description="also train source-only, to warn of negative transfer")
-    seed: int = Field(0, ge=0, description="the same seed gives the same weights")
+    seed: int = Field(0, ge=0, lt=2**63, description="the same seed gives the same weights")
     device: str = Field("auto", description="'auto', 'cpu', 'cuda', 'cuda:1', 'mps'")
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
-    checkpoint_every: int = Field(50, ge=1, description="steps between checkpoints")
+    checkpoint_every: int = Field(50, ge=1, le=_MANY, description="steps between checkpoints")
 
     @field_validator("size", "source_size")
     @classmethod

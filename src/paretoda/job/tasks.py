@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
+from paretoda.data.settings import LONGEST
+
 Task = Literal["classification", "segmentation"]
 
 ALONE: Mapping[str, tuple[str, ...]] = {
@@ -75,6 +77,7 @@ def two_sides(size: str | None) -> tuple[int, int] | None:
     if size is None:
         return None
     width, _, height = size.partition("x")
-    if not (width.isdecimal() and height.isdecimal() and min(int(width), int(height)) >= 8):
-        raise ValueError(f"a size is WIDTHxHEIGHT, such as 160x120, with sides of 8 or more; not {size!r}")
+    whole = all(side.isdecimal() and len(side) < 6 for side in (width, height))
+    if not (whole and min(int(width), int(height)) >= 8 and max(int(width), int(height)) <= LONGEST):
+        raise ValueError(f"a size is WIDTHxHEIGHT, such as 160x120, with sides of 8 to {LONGEST}; not {size!r}")
     return int(width), int(height)

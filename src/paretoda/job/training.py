@@ -68,6 +68,8 @@ def train(
         history: list[dict[str, object]] = []
         if resume and directory is not None:
             first = _go_on(step, directory, candidates)
+            if first > settings.steps:
+                raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
             history = list(directory.read_metrics())[:first]
         processes.first(step.modules().state_dict().values())
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-import pickle
-from collections.abc import Mapping
+import warnings
+import zipfile
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 _LOG = logging.getLogger(__name__)
 _SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
@@ -50,13 +52,55 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         if path.suffix == ".safetensors":
             return load_file(path)
-        state = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, EOFError, SafetensorError) as error:
+        state = load_stored(path)
+    except OSError:
+        raise
+    except Exception as error:  # unpicklers and archives raise whatever broken bytes lead them to
         writer = "safetensors" if path.suffix == ".safetensors" else "torch.save"
         raise WeightsError(f"{path} is not a file of tensors written by {writer}") from error
-    if not isinstance(state, Mapping) or not all(isinstance(value, Tensor) for value in state.values()):
+    if not isinstance(state, Mapping) or not all(isinstance(key, str) and _plain(state[key]) for key in state):
         raise WeightsError(f"{path} does not hold a state dict, a mapping of names to tensors")
     return dict(state)
+
+
+def load_stored(path: Path) -> Any:
+    """What torch.save wrote, on the CPU; its pickle may hold tensors and plain values only, and runs no code.
+
+    torch.save never packs, so that a packed archive is a stranger's, which may fill the memory.
+    """
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
+                raise ValueError("its parts are packed, which torch.save never does")
+    with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
+        warnings.simplefilter("ignore")
+        return torch.load(path, map_location="cpu", weights_only=True)
+
+
+def _plain(value: object) -> bool:
+    """Whether it is a tensor whose numbers are there: neither sparse, quantised nor without any."""
+    strided = isinstance(value, Tensor) and value.layout == torch.strided and value.device.type == "cpu"
+    return strided and isinstance(value, Tensor) and not value.is_quantized and not value.is_complex()
+
+
+def check_shapes(build: Callable[[], nn.Module], found: Mapping[str, Tensor], path: Path) -> None:
+    """Raise unless the tensors fit the network that `build` makes; for the network itself no memory is taken.
+
+    A description may ask for a layer of any size; tensors are no larger than their file.
+    """
+    with torch.device("meta"), _Unfilled():
+        wanted = build().state_dict()
+    check_fit(found, wanted, path)
+
+
+class _Unfilled(TorchFunctionMode):
+    """Inside, nothing is written into tensors: those without memory would import two seconds of modules for it."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        if name.endswith("_") and not name.endswith("__") and name != "requires_grad_":
+            return args[0] if args else next(iter(kwargs.values()))
+        return func(*args, **(kwargs or {}))
 
 
 def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Sequence
 
+from paretoda.core.cells import csv_text as cells_text
 from paretoda.report.tables import PLAIN, Cell, Line, Look, Table, lines, notes
 
 
@@ -38,14 +37,12 @@ def latex(table: Table, look: Look = PLAIN) -> str:
 
 def csv_text(table: Table) -> str:
     """Wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
     heads = [f"{column} {part}" for column in (*table.columns, "average") for part in Cell._fields]
-    writer.writerow(["name", *heads, "failed"])
+    rows: list[list[object]] = [["name", *heads, "failed"]]
     for row in table.rows:
         cells = [part for cell in table.cells(row) for part in (cell or (None, None, 0))]
-        writer.writerow([row, *cells, table.failed.get(row, 0)])
-    return text.getvalue()
+        rows.append([row, *cells, table.failed.get(row, 0)])
+    return cells_text(rows)
 
 
 def _blocks(shown: Sequence[Line]) -> tuple[list[Line], list[Line]]:

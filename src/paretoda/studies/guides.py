@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
+from paretoda.core.cells import csv_text
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.studies.agreement import agreement, make_guides
 from paretoda.studies.ask import Ask
@@ -92,15 +91,11 @@ def guides(ask: Ask) -> Page:
 
 def _csv(lines: Sequence[Row]) -> str:
     """One line a checkpoint, everything that was measured."""
-    text = io.StringIO()
     flat = []
     for line in lines:
         own = {key: line[key] for key in ("task", "name", "seed", "step", "oracle_accuracy")}
         own |= line["criteria"]
         own |= {f"cos({row}; {column})": v for row, found in line["cosines"].items() for column, v in found.items()}
         flat.append(own)
-    if flat:
-        writer = csv.DictWriter(text, list(flat[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(flat)
-    return text.getvalue()
+    heads = list(flat[0]) if flat else []
+    return csv_text([heads, *([own[head] for head in heads] for own in flat)] if flat else [])

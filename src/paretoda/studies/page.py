@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
-import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,6 +10,7 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from paretoda.core.cells import csv_text
 from paretoda.training.files import write_text
 
 
@@ -42,9 +41,7 @@ class Grid:
 
     def csv(self) -> str:
         """For programs."""
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
-        return text.getvalue()
+        return csv_text([self.columns, *self.rows])
 
     def html(self) -> Markup:
         """As HTML."""
@@ -158,6 +155,8 @@ td{overflow-wrap:anywhere}td:not(:first-child){white-space:nowrap}.words td{whit
 
 _FRAME = Markup(
     '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
     '<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{style}</style>\n</head>\n'
     "<body>\n{body}\n</body>\n</html>\n"
 )

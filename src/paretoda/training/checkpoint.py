@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import pickle
-import warnings
+from collections.abc import Mapping
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from paretoda.core.problem import Remembering
+from paretoda.models.weights import load_stored
 from paretoda.training.files import whole_file
 from paretoda.training.step import Step
 
@@ -53,13 +54,12 @@ def read(path: Path) -> dict[str, Any]:
         if not candidate.exists():
             continue
         try:
-            with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
-                warnings.simplefilter("ignore")
-                state: Any = torch.load(candidate, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
-            problems.append(f"{candidate.name}: {str(error).splitlines()[0]}")
+            state = load_stored(candidate)
+        except Exception as error:  # unpicklers raise whatever broken bytes lead them to
+            first = (str(error).splitlines() or [""])[0]
+            problems.append(f"{candidate.name}: {first or type(error).__name__}")
             continue
-        if isinstance(state, dict) and {"taken", "modules", "optimiser", "scheme"} <= set(state):
+        if isinstance(state, dict) and {"taken", "modules", "optimiser", "scheme", "scaler", "extra"} <= set(state):
             return dict(state)
         problems.append(f"{candidate.name}: not a checkpoint")
     reason = "; ".join(problems) if problems else f"there is none at {path}"
@@ -70,14 +70,34 @@ def restore(step: Step, state: dict[str, Any]) -> int:
     """Put a saved state into a step of the same settings; returns how many steps are behind it."""
     try:
         step.modules().load_state_dict(state["modules"])
+        check_optimiser(step.optimiser, state["optimiser"])
         step.optimiser.load_state_dict(state["optimiser"])
-    except (RuntimeError, ValueError, KeyError) as error:
-        reason = str(error).splitlines()[:2][-1].strip()  # torch's first line says only that there are errors
+        if isinstance(step.scheme, Remembering):
+            step.scheme.load_state_dict(state["scheme"])
+        if step.scaler is not None and state["scaler"]:
+            step.scaler.load_state_dict(state["scaler"])
+        if type(state["taken"]) is not int or state["taken"] < 0:
+            raise ValueError("it does not say after how many steps it was written")
+    except Exception as error:  # whatever the state of another run, or a stranger's file, leads to
+        reason = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()  # torch's second line says which
         raise CheckpointError(
             f"the checkpoint is of another architecture or method ({reason}); start again with --overwrite"
         ) from error
-    if isinstance(step.scheme, Remembering):
-        step.scheme.load_state_dict(state["scheme"])
-    if step.scaler is not None and state["scaler"]:
-        step.scaler.load_state_dict(state["scaler"])
     return int(state["taken"])
+
+
+def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
+    """Raise unless its numbers are numbers and its tensors have the shapes of what they move: torch does not look."""
+    own, moved = optimiser.state_dict(), [p for group in optimiser.param_groups for p in group["params"]]
+    for group, given in zip(own["param_groups"], saved["param_groups"], strict=True):
+        for name, value in group.items():
+            told = given[name]
+            if type(told) is not type(value) or (isinstance(told, float) and not isfinite(told)):
+                raise ValueError(f"the optimiser's {name} is {told!r}")
+            if name != "lr" and isinstance(told, (list, bool, str)) and told != value:
+                raise ValueError(f"the optimiser's {name} is another")
+    for place, state in saved["state"].items():
+        for name, value in state.items():
+            shaped = value.shape in (moved[place].shape, torch.Size()) if isinstance(value, torch.Tensor) else True
+            if not shaped or (isinstance(value, torch.Tensor) and value.layout != torch.strided):
+                raise ValueError(f"the optimiser's {name} has another shape")

@@ -48,6 +48,14 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
+def from_json(text: str | bytes) -> Any:
+    """What a JSON text holds; whatever is wrong with it, depth included, is a ValueError."""
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
 @contextmanager
 def whole_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill; it gets its name only when everything is in it, unless another process was first."""

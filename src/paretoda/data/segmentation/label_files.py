@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.decoding import unreadable
+from paretoda.data.decoding import open_image, unreadable
 from paretoda.data.errors import DataError
 from paretoda.domains import IGNORE
 
@@ -21,7 +21,7 @@ _LOW_BYTES = {"RGB": "RGB;16L", "RGBA": "RGBA;16L"}
 def read_ids(path: Path) -> NDArray[np.uint8]:
     """The ids of a label file, shape (h, w); a palette's colours are ignored, ids above 255 are an error."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             values = _values(image, path)
     except DataError:
         raise
@@ -36,7 +36,7 @@ def read_ids(path: Path) -> NDArray[np.uint8]:
 def size_of(path: Path) -> tuple[int, int]:
     """Width and height, from the file's header."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             return image.size
     except Exception as error:  # as above
         raise _unreadable(path, error) from error
@@ -45,7 +45,7 @@ def size_of(path: Path) -> tuple[int, int]:
 def palette_of(path: Path) -> list[tuple[int, ...]] | None:
     """The colours of the ids, None where the file has none."""
     try:
-        with Image.open(path) as image:
+        with open_image(path) as image:
             entries = image.getpalette() if image.mode == "P" else None
     except Exception as error:  # as above
         raise _unreadable(path, error) from error

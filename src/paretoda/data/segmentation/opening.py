@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -88,7 +89,7 @@ def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
     (size,) = scenes.sizes([place])
     if scenes.label_paths is not None:
         label = scenes.label_paths[place]
-        if not label.is_file():
+        if not os.path.isfile(label):
             raise DataError(f"{scenes.paths[place]} has no label file {label}; add it, or remove the image")
         check_sizes(size, size_of(label), scenes.paths[place], label, scenes.slack)
     if thorough:
@@ -150,7 +151,8 @@ def _open_list(file: Path, labelled: bool) -> FileScenes:
     if not pairs:
         raise DataError(f"{file} lists no images; write one `image label` per line")
     above, first = file.absolute().parent.parent, pairs[0][1]
-    root = above if not (file.parent / first).exists() and (above / first).is_file() else file.parent
+    above_it = not os.path.exists(file.parent / first) and os.path.isfile(above / first)
+    root = above if above_it else file.parent
     images = tuple(root / image for _, image, _ in pairs)
     shown = tuple(image for _, image, _ in pairs)
     if not labelled:

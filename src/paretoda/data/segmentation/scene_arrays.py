@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.arrays import array_samples, as_array, from_npz, reading_npz
+from paretoda.data.arrays import array_samples, as_array, from_npz
 from paretoda.data.errors import DataError
 from paretoda.data.labels import class_names
+from paretoda.data.npz import reading_npz
 from paretoda.data.samples import Image8, Index, content_hash
 from paretoda.data.segmentation.label_table import Colour, LabelTable
 from paretoda.data.segmentation.samples import Map8, Size

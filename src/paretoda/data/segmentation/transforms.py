@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from math import isfinite
+from operator import index
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -17,6 +19,7 @@ from paretoda.data.errors import DataError
 from paretoda.data.samples import Image8
 from paretoda.data.segmentation.samples import Map8, Size
 from paretoda.data.segmentation.scene_files import coloured, resized_map
+from paretoda.data.settings import LONGEST
 from paretoda.data.transforms import IMAGENET
 from paretoda.domains import IGNORE
 
@@ -66,8 +69,8 @@ class SceneTransform:
 
     def __post_init__(self) -> None:
         for side in (*self.size, *(self.crop or ())):
-            if side < 1:
-                raise DataError(f"images cannot be {side} pixels wide or high; give (width, height) of at least 1")
+            if not 1 <= side <= LONGEST:
+                raise DataError(f"images cannot be {side} pixels wide or high; give (width, height) of 1 to {LONGEST}")
         if self.scales is not None and not 0 < self.scales[0] <= self.scales[1]:
             raise DataError(f"the random scales are {self.scales}; give (least, largest), both above 0")
 
@@ -141,15 +144,18 @@ class SceneTransform:
     def from_json(data: Mapping[str, Any]) -> SceneTransform:
         """What `to_json` gave, as a transform again, also after it was a JSON file."""
         try:
-            given = dict(data["convention"])
-            colours = {name: tuple(float(number) for number in given.pop(name)) for name in ("mean", "std")}
-            convention = Convention(**{**given, **colours})
-            scales, crop = (tuple(data[name]) if data[name] else None for name in ("scales", "crop"))
-            width, height = data["size"]
-            if data["kind"] != "scenes" or not len(convention.mean) == len(convention.std) == 3:
+            scales, crop = data["scales"], data["crop"]
+            width, height = map(index, data["size"])
+            if data["kind"] != "scenes":
                 raise KeyError("kind")
-            return SceneTransform((width, height), convention, bool(data["flip"]), scales, crop)
-        except (KeyError, TypeError, ValueError) as error:
+            return SceneTransform(
+                (width, height),
+                _convention(data["convention"]),
+                bool(data["flip"]),
+                _two(float, scales) if scales else None,
+                _two(index, crop) if crop else None,
+            )
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"the model's transform cannot be read ({error!r}); its files are damaged") from error
 
     def _changed(self, image: Image8, label: Map8, chance: Sequence[float]) -> tuple[Image8, Map8]:
@@ -191,3 +197,21 @@ def _resized(image: Image8, size: Size) -> Image8:
 
 def _tensor(images: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.stack(list(images)))).permute(0, 3, 1, 2).contiguous().float()
+
+
+Read = TypeVar("Read")
+
+
+def _two(read: Callable[[Any], Read], given: Any) -> tuple[Read, Read]:
+    first, second = map(read, given)
+    return first, second
+
+
+def _convention(given: Mapping[str, Any]) -> Convention:
+    """What `asdict` made of a convention, as one again; a ValueError where its numbers make no image."""
+    red, green, blue = map(float, given["mean"])
+    one, two, three = map(float, given["std"])
+    scale = float(given["scale"])
+    if not all(map(isfinite, (red, green, blue, scale))) or not all(isfinite(s) and s > 0 for s in (one, two, three)):
+        raise ValueError("images are normalised with finite means and with deviations above 0")
+    return Convention((red, green, blue), (one, two, three), scale, bool(given["bgr"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +18,11 @@ from paretoda.data.samples import Image8
 from paretoda.data.segmentation import SceneSamples, SceneTransform
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.directory import RunError
+from paretoda.job.predictor import loaded
 from paretoda.maps import enlarged
 from paretoda.models.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.training.files import whole_file, write_json
+from paretoda.training.files import from_json, whole_file, write_json
 
 _FORMAT = 1
 TASK = "segmentation"
@@ -134,17 +134,16 @@ def assemble_scenes(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], dev
 
     if facts["format"] != _FORMAT:
         raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
-    model = segmenter_from_description(facts["architecture"])
-    model.load_state_dict(part("model"))
+    model = loaded(lambda: segmenter_from_description(facts["architecture"]), part("model"))
     classes = tuple(str(name) for name in facts["classes"])
     colours = tuple((int(r), int(g), int(b)) for r, g, b in facts["colours"])
+    if not all(0 <= part <= 255 for colour in colours for part in colour):
+        raise ValueError("a colour is not in 0..255")
     if not len(classes) == len(colours) == model.architecture.classes:
         raise ValueError(f"{len(classes)} names and {len(colours)} colours for {model.architecture.classes} classes")
     refiner = None
     if facts["refiner"]:
-        refiner = Tcm(model.width, len(classes), **facts["refiner"])
-        refiner.load_state_dict(part("refiner"))
-        refiner.to(device)
+        refiner = loaded(lambda: Tcm(model.width, len(classes), **facts["refiner"]), part("refiner")).to(device)
     transform = SceneTransform.from_json(facts["transform"])
     return ScenePredictor(classes, colours, transform, model.to(device), refiner)
 
@@ -152,7 +151,7 @@ def assemble_scenes(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], dev
 def is_segmentation(description: Path) -> bool:
     """Whether the model in a run is a segmenter."""
     try:
-        facts = json.loads(description.read_text(encoding="utf-8"))
+        facts = from_json(description.read_bytes())
     except (OSError, ValueError):
         return False
     return isinstance(facts, dict) and facts.get("task") == TASK
@@ -161,7 +160,7 @@ def is_segmentation(description: Path) -> bool:
 def load_scene_predictor(weights: Path, description: Path, device: torch.device | None = None) -> ScenePredictor:
     """The predictor that `save` wrote; nothing in the files is executed."""
     try:
-        facts = json.loads(description.read_text(encoding="utf-8"))
+        facts = from_json(description.read_bytes())
         return assemble_scenes(facts, load_tensors(weights.read_bytes()), device or torch.device("cpu"))
     except FileNotFoundError as error:
         raise RunError(f"{error.filename} is missing: the run has not finished, or this is no run") from error

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import io
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,9 @@ from numpy.typing import NDArray
 from paretoda.data.errors import DataError
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.evaluation.segmentation import Scores, confusion
-from paretoda.job.directory import RunDirectory
+from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.result import RunResult, read_facts
+from paretoda.job.run_files import predictions_table
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
 from paretoda.job.segmentation.predictor import Scene, ScenePredictor
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
@@ -25,6 +25,7 @@ from paretoda.report.page import run_page
 from paretoda.report.scenes import Overlap, SceneCard, hexadecimal, overlaid, png_of, scene_card
 from paretoda.training.files import whole_file, write_json, write_text
 
+OVERLAY = "-overlay"
 SHOWN = 8
 """Images on a page."""
 Told = Callable[[str, int, int], None]
@@ -41,11 +42,7 @@ class Written:
 
     def table(self) -> str:
         """The rows as CSV."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["name", "prediction", "confidence"])
-        writer.writerows((name, largest, f"{confidence:.6f}") for name, largest, confidence in self.rows)
-        return text.getvalue()
+        return predictions_table(self.rows)
 
 
 def write_maps(
@@ -65,10 +62,12 @@ def write_maps(
     for place, scene in enumerate(scenes, start=1):
         path = folder / name(scene.name)
         path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.parent.resolve().is_relative_to(folder.resolve()):
+            raise RunError(f"{path.parent} is a link that leads out of {folder}; remove it or give another folder")
         with whole_file(path.with_name(f"{path.name}.png")) as file:
             file.write(png_of(scene.labels, model.colours))
         if overlays:
-            _write_overlay(path.with_name(f"{path.name}-overlay.png"), scene, model)
+            _write_overlay(path.with_name(f"{path.name}{OVERLAY}.png"), scene, model)
         rows.append((scene.name, largest_class(scene.labels, model.classes), float(scene.confidence.mean())))
         if told is not None:
             told(PREDICTING, place, count)
@@ -97,12 +96,12 @@ class FileNames:
 
     def __call__(self, name: str) -> str:
         """The file's name, without a suffix."""
-        whole = PurePath(name.replace("\\", "/")).with_suffix("")
-        plain = "/".join(part for part in whole.parts if part not in ("..", "/", ".")) or "image"
+        parts = [part for part in name.replace("\\", "/").split("/") if part.strip(".")]
+        plain = "/".join([*parts[:-1], parts[-1].rpartition(".")[0] or parts[-1]]) if parts else "image"
         fresh, number = plain, 2
-        while fresh in self._taken:
+        while self._taken & {fresh, f"{fresh}{OVERLAY}"}:
             fresh, number = f"{plain}-{number}", number + 1
-        self._taken.add(fresh)
+        self._taken |= {fresh, f"{fresh}{OVERLAY}"}
         return fresh
 
 
