@@ -104,6 +104,8 @@ def _how_to_go_on(stop: BaseException, out: Path) -> str:
         return text
     if not RunDirectory(out).config.exists():
         return f"{text}; nothing was written"
+    if RunDirectory(out).model.exists():
+        return f"{text}; the run in {out} is finished"
     return f"{text}; `paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
 
 

@@ -111,9 +111,11 @@ def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> Da
         missing: what to do where there is no such file.
         broken: what to do otherwise.
     """
-    if not path.exists():
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)):
         return DataError(f"{path} does not exist; {missing}")
-    if path.stat().st_size == 0:
+    if isinstance(error, OSError) and error.errno is not None:  # a decoder's own errors have no number
+        reason = f"cannot be read ({error.strerror})"
+    elif path.stat().st_size == 0:
         reason = "is empty"
     elif isinstance(error, UnidentifiedImageError):
         reason = "is not an image"

@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from paretoda.job.beginning import begin
+from paretoda.job.beginning import Beginning, begun
 from paretoda.job.build import make_step, pick_device
+from paretoda.job.determinism import deterministic
 from paretoda.job.ending import end
 from paretoda.job.inputs import open_inputs
 from paretoda.job.listeners import SILENT, Listeners
@@ -41,13 +42,26 @@ def adapt(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    run = begin("classification", (source, target), out, (resume, overwrite), settings)
+    with (
+        begun("classification", (source, target), out, (resume, overwrite), settings) as run,
+        deterministic(run.settings),
+    ):
+        return _adapt(run, listeners)
+
+
+def _adapt(run: Beginning, listeners: Listeners) -> Run:
     device = pick_device(run.settings.device)
     inputs = open_inputs(run.settings, run.source, run.target, device, listeners.hear, listeners.told)
     step = make_step(run.settings, inputs.pair, device)
     run.write()
     trained = train(
-        run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
+        run.settings,
+        inputs.pair,
+        step,
+        directory=run.directory,
+        resume=run.going_on,
+        after=listeners.after,
+        say=listeners.hear,
     )
     ended = end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)
     made = Run(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
@@ -81,7 +95,14 @@ def segment(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    run = begin("segmentation", (source, target), out, (resume, overwrite), settings)
+    with (
+        begun("segmentation", (source, target), out, (resume, overwrite), settings) as run,
+        deterministic(run.settings),
+    ):
+        return _segment(run, listeners)
+
+
+def _segment(run: Beginning, listeners: Listeners) -> SceneRun:
     device = pick_device(run.settings.device)
     inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
     step = make_step(run.settings, inputs.pair, device)
@@ -89,7 +110,13 @@ def segment(
     keep = None if run.directory is None else run.directory.translation
     inputs = inputs.translated(run.settings, device, keep, listeners.told)
     trained = train(
-        run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
+        run.settings,
+        inputs.pair,
+        step,
+        directory=run.directory,
+        resume=run.going_on,
+        after=listeners.after,
+        say=listeners.hear,
     )
     ended = end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)
     made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)

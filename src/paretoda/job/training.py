@@ -12,10 +12,12 @@ import torch
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Batch, Snapshot
-from paretoda.gradients import Report
+from paretoda.gradients import NonFiniteError, Report
 from paretoda.job.candidates import Candidates
-from paretoda.job.directory import RunDirectory, metrics_line
+from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
+from paretoda.job.metrics import metrics_line
+from paretoda.job.nonfinite import Tolerant, check_parameters, ended_by
 from paretoda.job.settings import Settings
 from paretoda.training.checkpoint import read, restore, save
 from paretoda.training.loop import After, fit
@@ -47,6 +49,7 @@ def train(
     directory: RunDirectory | None = None,
     resume: bool = False,
     after: Sequence[After] = (),
+    say: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train from the beginning, or from the last checkpoint.
 
@@ -57,19 +60,20 @@ def train(
         directory: for metrics, checkpoints and candidates; None: nothing is written.
         resume: go on from the directory's checkpoint.
         after: called after every step.
+        say: told of a damaged checkpoint and of steps that are left out.
     """
     device = step.device
     with own_chance(device), stop_requests() as stop:
         candidates = Candidates(settings.select, directory)
         looks = Looks(pair, step)
+        tolerant = Tolerant(step, settings.skip_nonfinite, say)
         first = 0
-        history: list[dict[str, object]] = []
         if resume and directory is not None:
-            state = read(directory.checkpoint)
+            state = read(directory.checkpoint, say)
             first = restore(step, state)
             candidates.restore(state["extra"])
-            directory.cut_metrics(first)
-            history = list(directory.read_metrics())
+            tolerant.skipped = state["extra"].get("skipped", 0)
+        history = [] if directory is None else directory.first_metrics(first)
 
         def record(taken: int, report: Report) -> None:
             history.append(metrics_line(taken, report))
@@ -78,21 +82,28 @@ def train(
 
         def keep(taken: int, _report: Report) -> None:
             last = taken == settings.steps
+            saved = taken % settings.checkpoint_every == 0 or last or stop.made
+            if saved:
+                check_parameters(step, taken, settings.steps)
             if taken % settings.candidate_every == 0 or last:
                 candidates.add(taken, step, partial(looks.after, taken))
-            if directory is not None and (taken % settings.checkpoint_every == 0 or last or stop.made):
-                save(directory.checkpoint, step, taken, candidates.to_plain())
+            if directory is not None and saved:
+                directory.sync_metrics()
+                save(directory.checkpoint, step, taken, {**candidates.to_plain(), "skipped": tolerant.skipped})
             if stop.made:
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
-        fit(
-            step,
-            _batches(pair, step, device),
-            steps=settings.steps,
-            first=first,
-            before=_before(settings, step, looks),
-            after=[record, keep, *after],
-        )
+        try:
+            fit(
+                tolerant,
+                _batches(pair, step, device),
+                steps=settings.steps,
+                first=first,
+                before=_before(settings, step, looks),
+                after=[record, keep, *after],
+            )
+        except NonFiniteError as error:
+            raise ended_by(error, len(history), settings.steps, tolerant.skipped) from error
         return Trained(step, candidates, history)
 
 

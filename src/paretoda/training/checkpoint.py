@@ -2,20 +2,41 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import warnings
+import zipfile
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from paretoda.core.problem import Remembering
-from paretoda.training.files import whole_file
+from paretoda.training.files import on_disk, whole_file
 from paretoda.training.step import Step
+
+_KEYS = {"taken", "modules", "optimiser", "scheme"}
 
 
 class CheckpointError(ValueError):
     """A checkpoint cannot be used; the message says why and what to do."""
+
+
+def state_of(step: Step, taken: int) -> dict[str, Any]:
+    """Everything that a step changes; its tensors are the step's own, not copies.
+
+    Args:
+        step: whose networks, optimiser, scheme and scaler are meant.
+        taken: how many steps are behind it.
+    """
+    return {
+        "taken": taken,
+        "modules": step.modules().state_dict(),
+        "optimiser": step.optimiser.state_dict(),
+        "scheme": step.scheme.state_dict() if isinstance(step.scheme, Remembering) else {},
+        "scaler": step.scaler.state_dict() if step.scaler is not None else {},
+    }
 
 
 def save(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None) -> None:
@@ -23,22 +44,17 @@ def save(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None
 
     Args:
         path: the checkpoint's file.
-        step: whose networks, optimiser, scheme and scaler are saved.
+        step: whose state is saved.
         taken: how many steps are behind it.
         extra: plain values to keep along with it.
     """
-    state = {
-        "taken": taken,
-        "modules": step.modules().state_dict(),
-        "optimiser": step.optimiser.state_dict(),
-        "scheme": step.scheme.state_dict() if isinstance(step.scheme, Remembering) else {},
-        "scaler": step.scaler.state_dict() if step.scaler is not None else {},
-        "extra": extra or {},
-    }
-    if path.exists():
-        path.replace(previous(path))
+    data = io.BytesIO()  # torch.save hides a full disk behind an error of its own
+    torch.save({**state_of(step, taken), "extra": extra or {}}, data)
     with whole_file(path) as file:
-        torch.save(state, file)
+        file.write(data.getbuffer())
+        on_disk(file)
+        if path.exists():  # only now: a full disk leaves both earlier ones where they are
+            path.replace(previous(path))
 
 
 def previous(path: Path) -> Path:
@@ -46,24 +62,45 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}-previous{path.suffix}")
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The newest checkpoint that can be read: the last one, or the one before it."""
+def kept(path: Path) -> bool:
+    """Whether there is a checkpoint; a run may have been killed when the last had just become the one before."""
+    return path.exists() or previous(path).exists()
+
+
+def read(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """The newest checkpoint that can be read: the last one, or the one before it, which is said."""
     problems = []
     for candidate in (path, previous(path)):
         if not candidate.exists():
             continue
         try:
-            with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
-                warnings.simplefilter("ignore")
-                state: Any = torch.load(candidate, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, OSError, ValueError, pickle.UnpicklingError) as error:
-            problems.append(f"{candidate.name}: {str(error).splitlines()[0]}")
+            state = _load(candidate)
+        except (RuntimeError, EOFError, OSError, ValueError, KeyError, zipfile.BadZipFile, pickle.PickleError) as error:
+            problems.append(f"{candidate.name}: {(str(error).splitlines() or [type(error).__name__])[0]}")
             continue
-        if isinstance(state, dict) and {"taken", "modules", "optimiser", "scheme"} <= set(state):
-            return dict(state)
-        problems.append(f"{candidate.name}: not a checkpoint")
+        if problems:
+            say(
+                f"The last checkpoint is damaged ({'; '.join(problems)}); the run goes on from the one before it, "
+                f"after step {state['taken']}."
+            )
+        return state
     reason = "; ".join(problems) if problems else f"there is none at {path}"
     raise CheckpointError(f"no checkpoint can be read ({reason}); start again with --overwrite")
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """The state in a file; torch itself does not look at the checksums of what it reads."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not a checkpoint, or cut off")
+    with zipfile.ZipFile(path) as archive:
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"the checksum of {damaged} is wrong")
+    with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
+        warnings.simplefilter("ignore")
+        state: Any = torch.load(path, map_location="cpu", weights_only=True)
+    if not isinstance(state, dict) or not set(state) >= _KEYS:
+        raise ValueError("not a checkpoint")
+    return dict(state)
 
 
 def restore(step: Step, state: dict[str, Any]) -> int:
