@@ -170,11 +170,30 @@ def _run(order: dict[str, Any], words: Path) -> dict[str, Any]:
     return {"code": os.waitstatus_to_exitcode(status), "err": err, "calls": calls, "changes": changes}
 
 
+def _digest(path: Path) -> str:
+    """Of a file's bytes; of a checkpoint's contents, since what was read before is pickled otherwise."""
+    return hashlib.sha256(_plain(path).encode() if path.suffix == ".pt" else path.read_bytes()).hexdigest()
+
+
+def _plain(value: Any) -> str:
+    import torch
+
+    if isinstance(value, Path):
+        value = torch.load(value, weights_only=True)
+    if isinstance(value, torch.Tensor):
+        return f"{value.dtype} {tuple(value.shape)} {value.numpy().tobytes().hex()}"
+    if isinstance(value, dict):
+        return f"{{{', '.join(f'{key!r}: {_plain(part)}' for key, part in value.items())}}}"
+    if isinstance(value, (list, tuple)):
+        return f"[{', '.join(map(_plain, value))}]"
+    return repr(value)
+
+
 def _answer(order: dict[str, Any], words: Path) -> Any:
     if "listing" in order:
         folder = Path(order["listing"])
         files = [path for path in folder.rglob("*") if path.is_file()]
-        return {str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
+        return {str(path.relative_to(folder)): _digest(path) for path in files}
     if "shell" in order and "command" not in order:
         return subprocess.run(order["shell"], shell=True, check=False).returncode
     return _run(order, words)

@@ -30,7 +30,7 @@ def pictures(folder: Path, *, labelled: bool) -> Path:
 
 def scenes(path: Path) -> Path:
     rng = np.random.default_rng(1)
-    x = rng.integers(0, 256, (12, 32, 32, 3), dtype=np.uint8)
+    x = rng.integers(0, 256, (24, 32, 32, 3), dtype=np.uint8)
     np.savez(path, x=x, y=(x[..., 0] > 128).astype(np.uint8) + (x[..., 1] > 200), classes=np.array(["a", "b", "c"]))
     return path
 
