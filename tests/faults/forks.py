@@ -24,9 +24,9 @@ _CHANGES = ("open", "os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod"
 class Forks:
     """The process, seen from a test; `wrapper` is a command that starts it."""
 
-    def __init__(self, *wrapper: str, threads: int = 1) -> None:
+    def __init__(self, *wrapper: str) -> None:
         command = [*wrapper, sys.executable, str(Path(__file__))]
-        environment = {**os.environ, "OMP_NUM_THREADS": str(threads), "COLUMNS": "100"}
+        environment = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
         self._process = subprocess.Popen(
             command, env=environment, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
@@ -217,7 +217,7 @@ def serve() -> None:
     """Read orders until stdin ends."""
     import torch
 
-    torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
+    torch.set_num_threads(1)  # threads of OpenMP would not survive a fork
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory() as folder:
         _warm_up(Path(folder))

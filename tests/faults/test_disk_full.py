@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from faults.conftest import RUN
+from faults.conftest import RUN, STEPS
 from faults.forks import Answer, Forks
 
 PAGE = 4096
@@ -66,9 +66,34 @@ def test_whatever_does_not_fit_on_the_disk_is_named_and_nothing_is_lost(
     while (name := full_at(forks, inputs, disk, whole, pages=pages)) is not None:
         named.append(name)
         pages = pages + max(1, pages // 10)
-    kinds = {"config.toml", "metrics.jsonl", "last.pt", "report.html", "model.safetensors"}
-    assert kinds <= set(named), named
+    assert {"config.toml", "metrics.jsonl", "last.pt"} <= set(named), named
     assert any(name.startswith("candidate-") for name in named), named
+
+
+@pytest.mark.slow
+def test_the_same_for_what_is_written_at_the_end(
+    small_disk: tuple[Forks, Path], inputs: tuple[str, ...], whole: dict[str, str], tmp_path: Path
+) -> None:
+    (forks, disk), named, pages = small_disk, [], 0
+    out = disk / "run"
+    sized(forks, disk)
+    spoil = {"after_lines": STEPS, "shell": "kill -TERM $PPID"}
+    assert forks.command("adapt", *inputs, "--out", out, *RUN, **spoil).code == 130
+    assert forks.ask(shell=f"cp -a {out} {tmp_path}/trained") == 0
+    while True:
+        used = f"$(df --output=used -B{PAGE} {disk} | tail -1)"
+        assert forks.ask(shell=f"mount -o remount,size=$((({used} + {pages}) * {PAGE})) {disk}") == 0
+        answer = forks.command("adapt", "--out", out, "--resume")
+        left_whole(forks, out, whole)
+        if not answer.code:
+            break
+        assert answer.code == 2, answer.err
+        named.append(Path(answer.sentence.split(" is full at ")[1].split(";")[0]).name)
+        goes_on(forks, inputs, disk, whole)
+        assert forks.ask(shell=f"cp -a {tmp_path}/trained {out}") == 0
+        pages += 1
+    assert {"predictions.csv", "results.json", "report.html", "model.safetensors"} <= set(named), named
+    emptied(forks, disk)
 
 
 @pytest.mark.slow
