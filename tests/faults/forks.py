@@ -208,9 +208,9 @@ def _warm_up(folder: Path) -> None:
     rng = np.random.default_rng(0)
     np.savez(folder / "s.npz", x=rng.normal(size=(40, 4)), y=np.arange(40) % 2)
     np.savez(folder / "t.npz", x=rng.normal(size=(40, 4)))
-    given = ("--source", folder / "s.npz", "--target", folder / "t.npz", "--out", folder / "run", "--steps", 2, "-q")
+    given = ("--source", folder / "s.npz", "--target", folder / "t.npz", "--out", folder / "run", "--steps", 2)
     with suppress(SystemExit):
-        main(["adapt", *map(str, given)])
+        main(["adapt", *map(str, given), "--bottleneck", "8", "--no-reference", "-q"])
 
 
 def serve() -> None:

@@ -48,6 +48,7 @@ def goes_on(forks: Forks, inputs: tuple[str, ...], disk: Path, whole: dict[str, 
 
 def full_at(forks: Forks, inputs: tuple[str, ...], disk: Path, whole: dict[str, str], **size: int) -> str | None:
     """Which file did not fit; None where all did."""
+    emptied(forks, disk)
     sized(forks, disk, **size)
     answer = run_in_vain(forks, inputs, disk)
     left_whole(forks, disk / "run", whole)
@@ -77,6 +78,7 @@ def test_the_same_for_what_is_written_at_the_end(
     (forks, disk), named, pages = small_disk, [], 0
     out = disk / "run"
     sized(forks, disk)
+    emptied(forks, disk)
     spoil = {"after_lines": STEPS, "shell": "kill -TERM $PPID"}
     assert forks.command("adapt", *inputs, "--out", out, *RUN, **spoil).code == 130
     assert forks.ask(shell=f"cp -a {out} {tmp_path}/trained") == 0
@@ -88,6 +90,7 @@ def test_the_same_for_what_is_written_at_the_end(
         if not answer.code:
             break
         assert answer.code == 2, answer.err
+        assert "the disk is full at " in answer.sentence
         named.append(Path(answer.sentence.split(" is full at ")[1].split(";")[0]).name)
         goes_on(forks, inputs, disk, whole)
         assert forks.ask(shell=f"cp -a {tmp_path}/trained {out}") == 0

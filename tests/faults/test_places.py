@@ -48,7 +48,7 @@ def test_of_two_that_begin_at_once_in_a_new_directory_one_is_told(
     assert forks.command("adapt", *inputs, "--out", out, *RUN, "-q").code == 0
 
 
-@pytest.mark.parametrize("mode", [0o500, 0o000])
+@pytest.mark.parametrize("mode", [0o500, pytest.param(0o000, marks=pytest.mark.slow)])
 def test_a_directory_that_may_not_be_written(
     forks: Forks, inputs: tuple[str, ...], begun: Path, tmp_path: Path, mode: int
 ) -> None:
@@ -77,6 +77,7 @@ def test_files_in_the_way(forks: Forks, inputs: tuple[str, ...], tmp_path: Path)
     assert file.read_text() == "mine"
 
 
+@pytest.mark.slow
 def test_a_disk_that_may_only_be_read(small_disk: tuple[Forks, Path], inputs: tuple[str, ...]) -> None:
     forks, disk = small_disk
     assert forks.ask(shell=f"mount -o remount,ro {disk}") == 0

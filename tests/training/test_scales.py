@@ -80,6 +80,7 @@ def test_the_scale_of_a_loss_does_not_matter_to_these(name):
         assert furthest(plain, path(FREE[name], factors)) < 1e-12, factors
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BOUND)
 def test_and_it_does_matter_to_these_but_for_most_only_if_it_is_not_that_of_all(name):
     plain = path(BOUND[name], (1, 1, 1))

@@ -12,8 +12,8 @@ import os
 import platform
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
-from typing import BinaryIO
 
 from paretoda.job.directory import RunError
 from paretoda.training.files import about
@@ -37,17 +37,16 @@ def held(directory: Path, job: str) -> Iterator[None]:
         with suppress(OSError):  # a full disk: only the sentence would be poorer
             file.truncate(0)
             file.write(f"process {os.getpid()} on {platform.node()}".encode())
-            file.flush()
         try:
             yield
         finally:
             path.unlink(missing_ok=True)  # still held: who opened it meanwhile finds another file at its name
 
 
-def _opened(path: Path, job: str) -> BinaryIO:
+def _opened(path: Path, job: str) -> FileIO:
     """The file at this name, locked; one that its holder removed between opening and locking is opened anew."""
     while True:
-        file = path.open("a+b")
+        file = path.open("a+b", buffering=0)  # no buffer that closing would try to write to a full disk
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if _is_at(file, path):
@@ -63,14 +62,14 @@ def _opened(path: Path, job: str) -> BinaryIO:
         file.close()
 
 
-def _is_at(file: BinaryIO, path: Path) -> bool:
+def _is_at(file: FileIO, path: Path) -> bool:
     try:
         return os.path.samestat(os.fstat(file.fileno()), path.stat())
     except FileNotFoundError:
         return False
 
 
-def _holder(file: BinaryIO) -> str:
+def _holder(file: FileIO) -> str:
     """Who holds it; it may not have written its name yet."""
     file.seek(0)
     return file.read(200).decode("utf-8", errors="replace").strip() or "another process"
