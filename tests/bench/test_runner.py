@@ -80,7 +80,7 @@ def test_a_dead_worker_is_replaced_its_run_made_again_and_at_last_given_up_alone
 
 
 def test_a_second_bench_in_the_same_directory_is_refused(features, tmp_path):
-    with Store(tmp_path).held(), pytest.raises(RunError, match="another bench is at work"):
+    with Store(tmp_path).held(), pytest.raises(RunError, match="a bench"):
         run_local(Bench(specs(SUM), tmp_path, features), 1)
 
 

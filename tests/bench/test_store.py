@@ -1,10 +1,14 @@
 """The store loses no whole line, and half a line never harms."""
 
+import errno
 import json
+import resource
+from contextlib import contextmanager
 
 import pytest
 
 from paretoda.bench.store import Store
+from paretoda.cli.errors import sentence
 from paretoda.job.directory import RunError
 
 
@@ -51,7 +55,56 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path, line):
 
 def test_two_benches_in_one_directory_are_refused_until_the_first_has_ended(tmp_path):
     store = Store(tmp_path)
-    with store.held(), pytest.raises(RunError, match="another bench is at work"), Store(tmp_path).held():
+    with store.held(), pytest.raises(RunError, match="a bench"), Store(tmp_path).held():
         pass
     with store.held():
         pass
+
+
+@contextmanager
+def no_file_larger_than(size):
+    """The system writes what fits and then refuses, as a full disk does."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_a_line_that_does_not_fit_leaves_no_trace_and_the_sentence_names_the_file(tmp_path):
+    store = Store(tmp_path)
+    store.add(row("a"))
+    whole = store.path.read_bytes()
+    for more in range(len(json.dumps(row("b"), ensure_ascii=False).encode())):
+        with pytest.raises(OSError, match="File too large") as caught, no_file_larger_than(len(whole) + more):
+            store.add(row("b"))
+        assert store.path.read_bytes() == whole, more
+    told, code = sentence(caught.value)
+    assert (code, str(store.path) in told, "larger than is allowed" in told) == (2, True, True)
+    store.add(row("b"))
+    assert store.read() == [row("a"), row("b")]
+
+
+def test_a_full_disk_is_one_sentence(tmp_path):
+    store = Store(tmp_path)
+    store.path.symlink_to("/dev/full")
+    with pytest.raises(OSError, match="No space left") as caught:
+        store.add(row("a"))
+    assert caught.value.errno == errno.ENOSPC
+    told, code = sentence(caught.value)
+    assert code == 2
+    assert told.startswith(f"the disk is full at {store.path}; free some space")
+
+
+def test_the_second_is_told_who_holds_the_directory_and_no_lock_is_left(tmp_path):
+    import os
+    import platform
+
+    with (
+        Store(tmp_path).held(),
+        pytest.raises(RunError, match=f"process {os.getpid()} on {platform.node()} is at work"),
+        Store(tmp_path).held(),
+    ):
+        pass
+    assert list(tmp_path.iterdir()) == []

@@ -70,3 +70,13 @@ def test_losses_are_raised_to_a_small_positive_number():
 def test_a_missing_guide_is_named_with_its_scheme():
     with pytest.raises(GuideMissingError, match="'paretoda' needs a guide"):
         Problem(GRAM, np.ones(2)).need_guide("paretoda")
+
+
+def test_a_gradient_whose_square_underflows_is_possible():
+    tiny, long = 1e-170, 1e10
+    rows = np.array([[tiny, 0.0], [long, long]])
+    gram = rows @ rows.T
+    assert gram[0, 0] == 0 < gram[0, 1]
+    assert np.isfinite(Problem(gram, np.ones(2), Guide(rows @ rows[1], gram[1, 1], 1.0)).gram).all()
+    with pytest.raises(ProblemError, match="larger than the product of the norms"):
+        Problem(np.array([[0.0, 1e-100], [1e-100, 1.0]]), np.ones(2))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from collections.abc import Iterator
@@ -15,8 +14,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from paretoda.job.directory import RunError
+from paretoda.job.lock import held
 from paretoda.job.run_files import Count, Number, reason
-from paretoda.training.files import from_json
+from paretoda.training.files import append_line, from_json
 
 Row = dict[str, Any]
 
@@ -83,24 +83,14 @@ class Store:
     def held(self) -> Iterator[None]:
         """Inside, nobody else writes here; the lock goes with its process, however that ends."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        with (self.directory / ".lock").open("w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                raise RunError(
-                    f"another bench is at work in {self.directory}; wait for it or give another --out"
-                ) from error
+        with held(self.directory, "a bench"):
             yield
 
     def add(self, row: Row) -> None:
         """Append a line, on the disk when this returns; half a line before it, from a crash, goes."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._cut_half_line()
-        line = json.dumps(row, sort_keys=True, ensure_ascii=False) + "\n"
-        with self.path.open("ab") as file:
-            file.write(line.encode("utf-8"))
-            file.flush()
-            os.fsync(file.fileno())
+        append_line(self.path, json.dumps(row, sort_keys=True, ensure_ascii=False), sync=True)
 
     def _result(self, number: int, row: Row) -> Row:
         try:

@@ -26,7 +26,7 @@ from paretoda.evaluation.metrics import per_class_recall
 from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
 from paretoda.job.adapt import adapt
 from paretoda.job.build import pick_device
-from paretoda.job.directory import environment
+from paretoda.job.environment import environment
 from paretoda.job.inputs import open_inputs
 from paretoda.job.listeners import Listeners
 from paretoda.job.run import Run

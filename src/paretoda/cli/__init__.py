@@ -12,8 +12,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: without the program's name; those of the process by default.
     """
-    from paretoda.cli.app import app  # noqa: PLC0415  (typer takes a tenth of a second)
-    from paretoda.cli.errors import exit_code  # noqa: PLC0415
-
     given = list(sys.argv[1:] if arguments is None else arguments)
-    sys.exit(exit_code(app, given))
+    try:
+        from paretoda.cli.app import app  # noqa: PLC0415  (typer takes a tenth of a second)
+        from paretoda.cli.errors import exit_code  # noqa: PLC0415
+
+        code = exit_code(app, given)
+    except KeyboardInterrupt:  # before the command began, or when it had ended
+        print("paretoda: stopped", file=sys.stderr)
+        code = 130
+    sys.exit(code)

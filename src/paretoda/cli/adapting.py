@@ -9,6 +9,7 @@ from typing import Any
 
 from paretoda.cli.screen import Screen
 from paretoda.core.names import unknown
+from paretoda.data.errors import DataError
 from paretoda.job.adapt import adapt, segment
 from paretoda.job.config_file import read_toml
 from paretoda.job.directory import RunDirectory
@@ -95,6 +96,10 @@ def run_adapt(
         raise InterruptedRunError(_how_to_go_on(stop, out)) from stop
     except LostProcessError as lost:
         raise LostProcessError(_how_to_go_on(lost, out), lost.speaks) from lost
+    except DataError as error:
+        if overwrite or not RunDirectory(out).config.exists():  # an earlier run's config.toml says nothing of this one
+            raise
+        raise DataError(f"{error}; when that is mended, {_resumed(out)}") from error
     screen.progress.stop()
     _summary(screen, run, out)
     screen.finish(lambda: {"run": str(out), **run.summary()})
@@ -107,7 +112,13 @@ def _how_to_go_on(stop: BaseException, out: Path) -> str:
         return text
     if not RunDirectory(out).config.exists():
         return f"{text}; nothing was written"
-    return f"{text}; `paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
+    if RunDirectory(out).model.exists():
+        return f"{text}; the run in {out} is finished"
+    return f"{text}; {_resumed(out)}"
+
+
+def _resumed(out: Path) -> str:
+    return f"`paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
 
 
 def _summary(screen: Screen, run: Run | SceneRun, out: Path) -> None:

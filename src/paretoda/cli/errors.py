@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -27,6 +30,16 @@ EXPECTED = (
 INTERRUPTED = "paretoda.job.interrupt.InterruptedRunError"
 _MEMORY = ("builtins.MemoryError", "torch.OutOfMemoryError")
 _NO_ROOM = ("can't allocate memory", "Storage size calculation overflowed")  # torch's, in a plain RuntimeError
+_GO_ON = "then go on: `paretoda adapt` with --resume, other commands as they were written"
+_FILES = (
+    ((errno.ENOSPC, errno.EDQUOT), "the disk is full", f"free some space (or inodes), {_GO_ON}"),
+    ((errno.EFBIG,), "a file would be larger than is allowed", f"raise the limit (ulimit -f), {_GO_ON}"),
+    ((errno.EROFS,), "the disk may only be read", "choose another place"),
+    ((errno.EACCES, errno.EPERM), "permission denied", "choose another place or change its permissions"),
+    ((errno.ENOTDIR, errno.EEXIST), "a part of the path is a file", "choose another place"),
+    ((errno.EIO, errno.ESTALE), "the disk or network drive failed", f"check it, {_GO_ON}"),
+)
+"""What the system says, in our words, and what to do."""
 
 # typer brings its own copy of click along; these are its classes, by their public child.
 _UsageError: type[Exception] = typer.BadParameter.__mro__[1]
@@ -40,10 +53,10 @@ def exit_code(app: Callable[..., Any], arguments: Sequence[str]) -> int:
         arguments: of the command line; `--debug` among them, or PARETODA_DEBUG=1, lets tracebacks through.
     """
     debug = "--debug" in arguments or os.environ.get("PARETODA_DEBUG", "0") not in ("", "0")
+    given = [argument for argument in arguments if argument != "--debug"]
     try:
-        result = app(
-            [argument for argument in arguments if argument != "--debug"], prog_name="paretoda", standalone_mode=False
-        )
+        with _ended_as_by_ctrl_c():
+            result = app(given, prog_name="paretoda", standalone_mode=False)
     except _UsageError as error:
         return _tell(error, _usage(error), 2)
     except (typer.Abort, KeyboardInterrupt) as stop:
@@ -56,6 +69,19 @@ def exit_code(app: Callable[..., Any], arguments: Sequence[str]) -> int:
             raise
         return _tell(error, *sentence(error))
     return result if isinstance(result, int) else 0
+
+
+@contextmanager
+def _ended_as_by_ctrl_c() -> Iterator[None]:
+    """Inside, SIGTERM is what Ctrl-C is: a cluster that wants its machine back ends no run worse than its user."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def sentence(error: Exception) -> tuple[str, int]:
@@ -77,10 +103,9 @@ def sentence(error: Exception) -> tuple[str, int]:
 
 def _about_files(error: OSError) -> str:
     where = f" at {error.filename}" if error.filename else ""
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return f"the disk is full{where}; free some space, then go on with --resume or begin again with --overwrite"
-    if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-        return f"permission denied{where}; choose another place or change its permissions"
+    for numbers, what, advice in _FILES:
+        if error.errno in numbers:
+            return f"{what}{where}; {advice}"
     return f"{error.strerror}{where}" if error.strerror else str(error)
 
 

@@ -161,6 +161,8 @@ SETTINGS = (
     Setting("seed", int, 0, "the same seed gives the same weights", True),
     Setting("device", str, "auto", "'auto', 'cpu', 'cuda', 'cuda:1', 'mps'", True),
     Setting("precision", Literal["32", "bf16", "16"], "32", "of the forward and backward passes", True),
+    Setting("deterministic", bool, False, "only algorithms that give the same bits each time, if slower"),
+    Setting("skip_nonfinite", int, 0, "steps with a NaN or infinite loss that are left out before the run stops"),
     Setting("checkpoint_every", int, 50, "steps between checkpoints"),
 )
 

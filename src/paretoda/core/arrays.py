@@ -12,6 +12,8 @@ Matrix: TypeAlias = NDArray[np.float64]
 
 _ROUNDING = 1e-3
 """How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding."""
+_UNDERFLOW = 1e-300
+"""By how much a squared norm may be too small, because the squares of tiny entries are 0 in float64."""
 
 
 class ProblemError(ValueError):
@@ -41,7 +43,7 @@ def checked_gram(values: ArrayLike) -> Matrix:
     diagonal = np.diagonal(gram)
     for row in np.flatnonzero(diagonal < 0):
         raise ProblemError(f"gram[{row}, {row}] is {diagonal[row]}: a squared norm cannot be negative")
-    norms = np.sqrt(diagonal)
+    norms = np.sqrt(diagonal + _UNDERFLOW)
     bounds = np.outer(norms, norms)
     for row, column in np.argwhere(np.abs(gram - gram.T) > _ROUNDING * bounds + np.finfo(float).tiny):
         raise ProblemError(
@@ -59,7 +61,7 @@ def check_dots(dots: Vector, square: float, squares: Vector) -> None:
     if len(dots) != len(squares):
         raise ProblemError(f"guide.dots has {len(dots)} entries for {len(squares)} objectives")
     if not np.isnan(square):
-        _check_products("guide.dots[{}]", dots, np.sqrt(squares * square))
+        _check_products("guide.dots[{}]", dots, np.sqrt(squares + _UNDERFLOW) * np.sqrt(square + _UNDERFLOW))
 
 
 def _check_products(name: str, products: Matrix | Vector, bounds: Matrix | Vector) -> None:

@@ -146,11 +146,13 @@ def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> Da
     """
     if isinstance(error, DataError):  # it says already what is wrong
         return error
-    if not os.path.exists(path):
+    if isinstance(error, (FileNotFoundError, NotADirectoryError)) or not os.path.exists(path):
         return DataError(f"{path} does not exist; {missing}")
     if not os.path.isfile(path):
         return DataError(f"{path} is no file; {broken}")
-    if path.stat().st_size == 0:
+    if isinstance(error, OSError) and error.errno is not None:  # a decoder's own errors have no number
+        reason = f"cannot be read ({error.strerror})"
+    elif path.stat().st_size == 0:
         reason = "is empty"
     elif isinstance(error, UnidentifiedImageError):
         reason = "is not an image"

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from paretoda.job.beginning import Beginning, begin
+from paretoda.job.beginning import Beginning, begun
 from paretoda.job.build import make_step, pick_device
+from paretoda.job.determinism import deterministic
 from paretoda.job.ending import AnyPredictor, Data, Ended, end
 from paretoda.job.inputs import Inputs, open_inputs
 from paretoda.job.joining import agreed, joined_processes, own_device
@@ -14,7 +17,9 @@ from paretoda.job.listeners import SILENT, Listeners
 from paretoda.job.run import Run, write_results
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
+from paretoda.job.tasks import Task
 from paretoda.job.training import train
+from paretoda.processes import Processes
 from paretoda.training.step import Step
 
 
@@ -43,8 +48,7 @@ def adapt(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    with joined_processes() as processes:
-        run = agreed(processes, lambda: begin("classification", (source, target), out, (resume, overwrite), settings))
+    with _started("classification", (source, target), out, (resume, overwrite), settings) as (run, processes):
 
         def ready() -> tuple[Inputs, Step]:
             device = pick_device(own_device(run.settings.device, processes))
@@ -86,8 +90,7 @@ def segment(
     Returns:
         The run, with `.model`, `.history`, `.predict(x)`.
     """
-    with joined_processes() as processes:
-        run = agreed(processes, lambda: begin("segmentation", (source, target), out, (resume, overwrite), settings))
+    with _started("segmentation", (source, target), out, (resume, overwrite), settings) as (run, processes):
 
         def ready() -> tuple[SceneInputs, Step]:
             device = pick_device(own_device(run.settings.device, processes))
@@ -106,9 +109,27 @@ def segment(
         return made
 
 
+@contextmanager
+def _started(
+    task: Task, inputs: tuple[Any, Any], out: str | Path | None, how: tuple[bool, bool], settings: dict[str, Any]
+) -> Iterator[tuple[Beginning, Processes]]:
+    """All processes of the run, which agree that it can begin; the first holds its directory. See `begun`."""
+    with joined_processes() as processes, ExitStack() as open_run:
+        beginning = begun(task, inputs, out, how, settings, first=processes.rank == 0)
+        run = agreed(processes, lambda: open_run.enter_context(beginning))
+        open_run.enter_context(deterministic(run.settings))
+        yield run, processes
+
+
 def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: Listeners) -> Ended[AnyPredictor]:
     """Train, and choose the model."""
     trained = train(
-        run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
+        run.settings,
+        inputs.pair,
+        step,
+        directory=run.directory,
+        resume=run.going_on,
+        after=listeners.after,
+        say=listeners.hear,
     )
     return end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.lock import held
 from paretoda.job.settings import Settings, SettingsError, make_settings, source_only
 from paretoda.job.tasks import Task
+from paretoda.training.checkpoint import kept
+
+_OPEN = ("skip_nonfinite",)
+"""Settings that may change when a run is resumed: they decide nothing before it would have stopped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,6 +28,8 @@ class Beginning:
         target: None: the source is alone.
         directory: None: nothing is written.
         resume: whether the run goes on.
+        overwrite: whether an earlier run may be replaced.
+        lock: of the directory, from the moment on that there is one.
     """
 
     settings: Settings
@@ -29,23 +37,37 @@ class Beginning:
     target: Any
     directory: RunDirectory | None
     resume: bool
+    overwrite: bool
+    lock: ExitStack
 
     @property
     def going_on(self) -> bool:
         """Whether there is a checkpoint to go on from."""
-        return self.resume and self.directory is not None and self.directory.checkpoint.exists()
+        return self.resume and self.directory is not None and kept(self.directory.checkpoint)
 
     def write(self) -> None:
-        """Make the directory of a new run."""
+        """Make the directory of a new run; nobody may have been quicker."""
         if self.directory is not None and not self.resume:
+            if not self.directory.path.exists():
+                self.directory.path.mkdir(parents=True)
+                self.lock.enter_context(_removed_if_empty(self.directory.path))
+                self.lock.enter_context(held(self.directory.path, "a run"))
+                self.directory.check_free(overwrite=self.overwrite)
             given = {"source": self.source} if self.target is None else {"source": self.source, "target": self.target}
             self.directory.begin(self.settings, {domain: _path(what) for domain, what in given.items()})
 
 
-def begin(
-    task: Task, inputs: tuple[Any, Any], out: str | Path | None, how: tuple[bool, bool], settings: Mapping[str, Any]
-) -> Beginning:
-    """Check what can be checked before anything is read.
+@contextmanager
+def begun(
+    task: Task,
+    inputs: tuple[Any, Any],
+    out: str | Path | None,
+    how: tuple[bool, bool],
+    settings: Mapping[str, Any],
+    *,
+    first: bool = True,
+) -> Iterator[Beginning]:
+    """Check what can be checked before anything is read; inside, no other run works in the directory.
 
     Args:
         task: of the function that was called; settings of another are an error.
@@ -53,17 +75,32 @@ def begin(
         out: the run's directory.
         how: whether to resume, and whether to overwrite.
         settings: by name.
+        first: of several processes; the others read the directory and change nothing in it.
     """
-    (source, target), (resume, overwrite) = inputs, how
     directory = RunDirectory(Path(out)) if out is not None else None
+    with ExitStack() as lock:
+        if directory is not None and first and directory.path.is_dir():
+            lock.enter_context(held(directory.path, "a run"))
+        run = _begin(task, inputs, directory, (*how, lock), settings)
+        if directory is not None and run.resume and first:
+            directory.tidy()
+            if settings:
+                directory.write_config(run.settings, directory.read_config()[1])
+        yield run
+
+
+def _begin(
+    task: Task,
+    inputs: tuple[Any, Any],
+    directory: RunDirectory | None,
+    how: tuple[bool, bool, ExitStack],
+    settings: Mapping[str, Any],
+) -> Beginning:
+    (source, target), (resume, overwrite, lock) = inputs, how
     if resume:
         if directory is None:
             raise RunError("resume needs the directory of the run: give out")
-        if settings:
-            raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(settings)}")
-        chosen, known = directory.read_config()
-        if directory.model.exists():
-            raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
+        chosen, known = _going_on(directory, settings)
         source = known.get("source") if source is None else source
         target = known.get("target") if target is None else target
     else:
@@ -77,7 +114,28 @@ def begin(
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
     if target is None:
         chosen = source_only(chosen)
-    return Beginning(chosen, source, target, directory, resume)
+    return Beginning(chosen, source, target, directory, resume, overwrite, lock)
+
+
+def _going_on(directory: RunDirectory, settings: Mapping[str, Any]) -> tuple[Settings, dict[str, str]]:
+    """Settings and inputs of the run that is resumed."""
+    if fixed := [name for name in settings if name not in _OPEN]:
+        raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
+    chosen, known = directory.read_config()
+    if directory.model.exists():
+        raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
+    if settings:
+        chosen = make_settings({**chosen.model_dump(exclude_none=True), **settings})
+    return chosen, known
+
+
+@contextmanager
+def _removed_if_empty(folder: Path) -> Iterator[None]:
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            folder.rmdir()
 
 
 def _path(what: Any) -> str:

@@ -7,21 +7,20 @@ go on), and at the end model.safetensors + model.json (to predict), predictions.
 from __future__ import annotations
 
 import json
-import platform
+import os
 import shutil
-import sys
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from paretoda import __version__
 from paretoda.gradients import Report
 from paretoda.job.config_file import read_toml, to_toml
+from paretoda.job.environment import environment
+from paretoda.job.metrics import metrics_line
 from paretoda.job.run_files import Predicted, predictions, read_whole, results, step_lines
 from paretoda.job.settings import Settings, make_settings
-from paretoda.training.files import from_json, write_json, write_text
+from paretoda.training.files import append_line, from_json, unfinished, whole_file, write_json, write_text
 
 _INPUTS = ("source", "target")
 
@@ -98,7 +97,7 @@ class RunDirectory:
         """Raise unless a new run may be put here."""
         if self.path.is_file():
             raise RunError(f"{self.path} is a file; give a directory with --out")
-        if not self.path.exists() or not any(self.path.iterdir()):
+        if not self.path.exists() or not self._foreign():
             return
         if not self.config.exists():
             raise RunError(f"{self.path} is not empty and holds no run; give another --out")
@@ -111,16 +110,25 @@ class RunDirectory:
         try:
             self.path.mkdir(parents=True, exist_ok=True)
             write_json(self.path / "environment.json", environment())
-            write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
+            self.write_config(settings, inputs)
         except OSError:  # a full disk: what is there is no run, and would be in the way of the next attempt
             self._clear()
             raise
+
+    def write_config(self, settings: Settings, inputs: dict[str, str]) -> None:
+        """Write what the run is."""
+        write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
+
+    def _foreign(self) -> bool:
+        """Whether there is more than a run leaves that was killed before it had written what it is."""
+        ours = {self.path / ".lock", self.path / "environment.json", *unfinished(self.path)}
+        return any(path not in ours for path in self.path.iterdir())
 
     def _clear(self) -> None:
         """Remove a run's files and nothing else; the directory as well where it is empty then."""
         for folder in (self.checkpoint.parent, self.maps):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (*self._files(), self.config):
+        for file in (*self._files(), *unfinished(self.path), self.config):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.path.rmdir()
@@ -139,14 +147,23 @@ class RunDirectory:
 
     def add_metrics(self, taken: int, report: Report) -> None:
         """Append the line of a step."""
-        with self.metrics.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(metrics_line(taken, report)) + "\n")
+        append_line(self.metrics, json.dumps(metrics_line(taken, report)), sync=False)
 
-    def cut_metrics(self, taken: int) -> None:
-        """Keep the lines of the first `taken` steps: a killed run may have written more, or half a line."""
+    def sync_metrics(self) -> None:
+        """Have all lines on the disk: a checkpoint must not know of steps that they lack after a power cut."""
+        with self.metrics.open("rb") as file:
+            os.fsync(file.fileno())
+
+    def first_metrics(self, taken: int) -> list[dict[str, Any]]:
+        """The lines of the first `taken` steps; no other stays: a killed run may have written more, or half a line."""
         if self.metrics.exists():
-            lines = self.metrics.read_text(encoding="utf-8", errors="replace").splitlines()[:taken]
-            write_text(self.metrics, "".join(f"{line}\n" for line in lines))
+            lines = self.metrics.read_bytes().splitlines(keepends=True)[:taken]
+            with whole_file(self.metrics) as file:
+                file.writelines(lines)
+        found = self.read_metrics() if self.metrics.exists() else []
+        if len(found) < taken:
+            raise RunError(f"{self.metrics} lacks lines of the first {taken} steps; start again with --overwrite")
+        return found
 
     def read_metrics(self) -> list[dict[str, Any]]:
         """The lines of all steps; half a line at the end, of a run under way or killed, is left out."""
@@ -190,22 +207,9 @@ class RunDirectory:
         for file in self.checkpoint.parent.glob("candidate-*.safetensors"):
             file.unlink()
 
-
-def metrics_line(taken: int, report: Report) -> dict[str, Any]:
-    """What is kept of a step."""
-    return {
-        "step": taken,
-        "losses": dict(zip(report.names, report.losses.tolist(), strict=True)),
-        "weights": report.weights,
-        "move": report.move.value,
-        "cosines": None if report.cosines is None else report.cosines.tolist(),
-        "guide_loss": report.guide_loss,
-        "guide_cosines": None if report.guide_cosines is None else report.guide_cosines.tolist(),
-        "finite": report.finite,
-    }
-
-
-def environment() -> dict[str, str]:
-    """Versions of what a run depends on."""
-    found = {"paretoda": __version__, "python": sys.version.split()[0], "platform": platform.platform()}
-    return found | {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow")}
+    def tidy(self) -> None:
+        """Remove what a killed process was about to write, and of a finished run its candidates."""
+        for file in unfinished(self.path):
+            file.unlink(missing_ok=True)
+        if self.model.exists():
+            self.drop_candidates()

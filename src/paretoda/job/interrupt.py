@@ -1,4 +1,4 @@
-"""Ctrl-C between steps: the first asks the run to save and stop, the second stops at once."""
+"""Ctrl-C and SIGTERM between steps: the first asks the run to save and stop, the second stops at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class InterruptedRunError(RuntimeError):
 
 
 class StopRequest:
-    """Whether Ctrl-C was pressed.
+    """Whether Ctrl-C was pressed, or somebody asked the process to end.
 
     Args:
         copies: how often it arrives; torchrun passes it on to processes that the terminal has told already.
@@ -34,13 +34,19 @@ class StopRequest:
 
 @contextmanager
 def stop_requests(copies: int = 1) -> Iterator[StopRequest]:
-    """Inside, Ctrl-C sets a flag (in the main thread; elsewhere nothing changes)."""
+    """Inside, Ctrl-C and SIGTERM set a flag (in the main thread; elsewhere nothing changes).
+
+    Who has a handler of his own for SIGTERM keeps it.
+    """
     request = StopRequest(copies)
     if threading.current_thread() is not threading.main_thread():
         yield request
         return
-    before = signal.signal(signal.SIGINT, request)
+    usual = signal.getsignal(signal.SIGTERM) in (signal.SIG_DFL, signal.default_int_handler)
+    numbers = (signal.SIGINT, signal.SIGTERM) if usual else (signal.SIGINT,)
+    before = {number: signal.signal(number, request) for number in numbers}
     try:
         yield request
     finally:
-        signal.signal(signal.SIGINT, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -116,6 +116,10 @@ class Settings(BaseModel):
     seed: int = Field(0, ge=0, lt=2**63, description="the same seed gives the same weights")
     device: str = Field("auto", description="'auto', 'cpu', 'cuda', 'cuda:1', 'mps'")
     precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
+    deterministic: bool = Field(False, description="only algorithms that give the same bits each time, if slower")
+    skip_nonfinite: int = Field(
+        0, ge=0, le=_MANY, description="steps with a NaN or infinite loss that are left out before the run stops"
+    )
     checkpoint_every: int = Field(50, ge=1, le=_MANY, description="steps between checkpoints")
 
     @field_validator("size", "source_size")
@@ -146,6 +150,10 @@ class Settings(BaseModel):
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
         self._check_strategy()
+        if self.skip_nonfinite and self.precision == "16":
+            raise ValueError(
+                "with --precision 16 the gradient scaler leaves out such steps; leave out --skip-nonfinite"
+            )
         return self
 
     @property

@@ -12,10 +12,12 @@ import torch
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Batch, Snapshot
-from paretoda.gradients import Report
+from paretoda.gradients import NonFiniteError, Report
 from paretoda.job.candidates import Candidates
-from paretoda.job.directory import RunDirectory, metrics_line
+from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
+from paretoda.job.metrics import metrics_line
+from paretoda.job.nonfinite import Tolerant, check_parameters, ended_by
 from paretoda.job.settings import Settings
 from paretoda.training.checkpoint import CheckpointError, read, restore, save
 from paretoda.training.loop import After, fit
@@ -47,6 +49,7 @@ def train(
     directory: RunDirectory | None = None,
     resume: bool = False,
     after: Sequence[After] = (),
+    say: Callable[[str], None] = lambda _: None,
 ) -> Trained:
     """Train from the beginning, or from the last checkpoint.
 
@@ -58,20 +61,21 @@ def train(
             writes, and all read.
         resume: go on from the directory's checkpoint.
         after: called after every step.
+        say: told of a damaged checkpoint and of steps that are left out.
     """
     device, processes = step.device, step.processes
     writes = processes.rank == 0
     with own_chance(device), stop_requests(1 if processes.size == 1 else 2) as stop:
         candidates = Candidates(settings.select, directory, processes)
         looks = Looks(pair, step)
+        tolerant = Tolerant(step, settings.skip_nonfinite, say)
         first = 0
-        history: list[dict[str, object]] = []
         if resume and directory is not None:
-            first = _go_on(step, directory, candidates)
+            first = _go_on(step, directory, candidates, tolerant, say)
             if first > settings.steps:
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
-            history = list(directory.read_metrics())[:first]
         processes.first(step.modules().state_dict().values())
+        history = _history(directory, first, writes=writes)
 
         def record(taken: int, report: Report) -> None:
             history.append(metrics_line(taken, report))
@@ -81,38 +85,57 @@ def train(
         def keep(taken: int, _report: Report) -> None:
             last = taken == settings.steps
             stopped = processes.any(stop.made)
+            saved = taken % settings.checkpoint_every == 0 or last or stopped
+            if saved:
+                check_parameters(step, taken, settings.steps)
             if taken % settings.candidate_every == 0 or last:
                 candidates.add(taken, step, partial(looks.after, taken))
-            if directory is not None and (taken % settings.checkpoint_every == 0 or last or stopped):
+            if directory is not None and saved:
                 # Where sums on GPUs differ in the last bits, the heads go on from the same ones again.
                 processes.first(step.modules().state_dict().values())
                 if writes:
-                    save(directory.checkpoint, step, taken, candidates.to_plain())
+                    directory.sync_metrics()
+                    save(directory.checkpoint, step, taken, {**candidates.to_plain(), "skipped": tolerant.skipped})
             if stopped:
                 processes.any(True)  # nobody leaves before the first process has saved
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
-        fit(
-            step,
-            _batches(pair, step, device),
-            steps=settings.steps,
-            first=first,
-            before=_before(settings, step, looks),
-            after=[record, keep, *after],
-        )
+        try:
+            fit(
+                tolerant,
+                _batches(pair, step, device),
+                steps=settings.steps,
+                first=first,
+                before=_before(settings, step, looks),
+                after=[record, keep, *after],
+            )
+        except NonFiniteError as error:
+            raise ended_by(error, len(history), settings.steps, tolerant.skipped) from error
         return Trained(step, candidates, history)
 
 
-def _go_on(step: Step, directory: RunDirectory, candidates: Candidates) -> int:
+def _go_on(
+    step: Step, directory: RunDirectory, candidates: Candidates, tolerant: Tolerant, say: Callable[[str], None]
+) -> int:
     """Read the checkpoint, in every process; returns how many steps are behind it."""
-    state = read(directory.checkpoint)
+    state = read(directory.checkpoint, say)
     first = restore(step, state)
     candidates.restore(state["extra"])
+    tolerant.skipped = state["extra"].get("skipped", 0)
+    if type(tolerant.skipped) is not int or tolerant.skipped < 0:
+        raise CheckpointError("the checkpoint does not say how many steps were left out; start again with --overwrite")
     if len(set(step.processes.numbers(first))) > 1:
         raise CheckpointError(f"the processes read different checkpoints in {directory.path}: put it on a shared disk")
-    if step.processes.rank == 0:
-        directory.cut_metrics(first)
     return first
+
+
+def _history(directory: RunDirectory | None, first: int, *, writes: bool) -> list[dict[str, object]]:
+    """The lines of the steps that are behind; who writes leaves no others in the file."""
+    if directory is None:
+        return []
+    if writes:
+        return directory.first_metrics(first)
+    return directory.read_metrics()[:first] if first else []
 
 
 def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str:

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from paretoda.job.directory import environment
+from paretoda.job.environment import environment
 from paretoda.studies.ablation import ablation
 from paretoda.studies.ask import Ask
 from paretoda.studies.backbones import backbones

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import io
+import zipfile
+from collections.abc import Callable, Mapping
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -11,12 +13,30 @@ import torch
 
 from paretoda.core.problem import Remembering
 from paretoda.models.weights import load_stored
-from paretoda.training.files import whole_file
+from paretoda.training.files import on_disk, whole_file
 from paretoda.training.step import Step
+
+_KEYS = {"taken", "modules", "optimiser", "scheme", "scaler", "extra"}
 
 
 class CheckpointError(ValueError):
     """A checkpoint cannot be used; the message says why and what to do."""
+
+
+def state_of(step: Step, taken: int) -> dict[str, Any]:
+    """Everything that a step changes; its tensors are the step's own, not copies.
+
+    Args:
+        step: whose networks, optimiser, scheme and scaler are meant.
+        taken: how many steps are behind it.
+    """
+    return {
+        "taken": taken,
+        "modules": step.modules().state_dict(),
+        "optimiser": step.optimiser.state_dict(),
+        "scheme": step.scheme.state_dict() if isinstance(step.scheme, Remembering) else {},
+        "scaler": step.scaler.state_dict() if step.scaler is not None else {},
+    }
 
 
 def save(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None) -> None:
@@ -24,22 +44,17 @@ def save(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None
 
     Args:
         path: the checkpoint's file.
-        step: whose networks, optimiser, scheme and scaler are saved.
+        step: whose state is saved.
         taken: how many steps are behind it.
         extra: plain values to keep along with it.
     """
-    state = {
-        "taken": taken,
-        "modules": step.modules().state_dict(),
-        "optimiser": step.optimiser.state_dict(),
-        "scheme": step.scheme.state_dict() if isinstance(step.scheme, Remembering) else {},
-        "scaler": step.scaler.state_dict() if step.scaler is not None else {},
-        "extra": extra or {},
-    }
-    if path.exists():
-        path.replace(previous(path))
+    data = io.BytesIO()  # torch.save hides a full disk behind an error of its own
+    torch.save({**state_of(step, taken), "extra": extra or {}}, data)
     with whole_file(path) as file:
-        torch.save(state, file)
+        file.write(data.getbuffer())
+        on_disk(file)
+        if path.exists():  # only now: a full disk leaves both earlier ones where they are
+            path.replace(previous(path))
 
 
 def previous(path: Path) -> Path:
@@ -47,23 +62,45 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}-previous{path.suffix}")
 
 
-def read(path: Path) -> dict[str, Any]:
-    """The newest checkpoint that can be read: the last one, or the one before it."""
+def kept(path: Path) -> bool:
+    """Whether there is a checkpoint; a run may have been killed when the last had just become the one before."""
+    return path.exists() or previous(path).exists()
+
+
+def read(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+    """The newest checkpoint that can be read: the last one, or the one before it, which is said."""
     problems = []
     for candidate in (path, previous(path)):
         if not candidate.exists():
             continue
         try:
-            state = load_stored(candidate)
-        except Exception as error:  # unpicklers raise whatever broken bytes lead them to
-            first = (str(error).splitlines() or [""])[0]
-            problems.append(f"{candidate.name}: {first or type(error).__name__}")
+            state = _load(candidate)
+        except Exception as error:  # whatever a damaged file makes its readers stumble over
+            problems.append(f"{candidate.name}: {(str(error).splitlines() or [type(error).__name__])[0]}")
             continue
-        if isinstance(state, dict) and {"taken", "modules", "optimiser", "scheme", "scaler", "extra"} <= set(state):
-            return dict(state)
-        problems.append(f"{candidate.name}: not a checkpoint")
+        if problems:
+            say(
+                f"The last checkpoint is damaged ({'; '.join(problems)}); the run goes on from the one before it, "
+                f"after step {state['taken']}."
+            )
+        return state
     reason = "; ".join(problems) if problems else f"there is none at {path}"
     raise CheckpointError(f"no checkpoint can be read ({reason}); start again with --overwrite")
+
+
+def _load(path: Path) -> dict[str, Any]:
+    """The state in a file; torch itself does not look at the checksums of what it reads."""
+    if not zipfile.is_zipfile(path):
+        raise ValueError("not a checkpoint, or cut off")
+    with zipfile.ZipFile(path) as archive:
+        if any(member.compress_type != zipfile.ZIP_STORED for member in archive.infolist()):
+            raise ValueError("its parts are packed, which torch.save never does")
+        if (damaged := archive.testzip()) is not None:
+            raise ValueError(f"the checksum of {damaged} is wrong")
+    state: Any = load_stored(path)
+    if not isinstance(state, dict) or not set(state) >= _KEYS:
+        raise ValueError("not a checkpoint")
+    return dict(state)
 
 
 def restore(step: Step, state: dict[str, Any]) -> int:

@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and lines that are appended whole or not at all."""
 
 from __future__ import annotations
 
@@ -10,23 +10,42 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
+_PART = ".part"
+"""How the name of a file that is being written ends; it begins with a dot."""
+
+
+@contextmanager
+def about(path: Path) -> Iterator[None]:
+    """An error of the operating system inside names this file: a failed write names none, a temporary file its own."""
+    try:
+        yield
+    except OSError as error:
+        error.filename = str(path)
+        raise
+
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
     """A binary file to write; it gets its name only when everything is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-    try:
-        with os.fdopen(descriptor, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-        _sync_folder(path.parent)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+    with about(path):
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_PART, dir=path.parent)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                yield file
+                on_disk(file)
+            Path(name).chmod(0o644)
+            Path(name).replace(path)
+            _sync_folder(path.parent)
+        except BaseException:
+            Path(name).unlink(missing_ok=True)
+            raise
+
+
+def on_disk(file: BinaryIO) -> None:
+    """Everything that was written is on the disk when this returns."""
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def _sync_folder(folder: Path) -> None:
@@ -35,6 +54,11 @@ def _sync_folder(folder: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+def unfinished(folder: Path) -> list[Path]:
+    """Files that a killed process was writing here or below; nobody else may be at work."""
+    return [path for path in folder.rglob(f".*{_PART}") if path.is_file()]
 
 
 def write_text(path: Path, text: str) -> None:
@@ -54,6 +78,27 @@ def from_json(text: str | bytes) -> Any:
         return json.loads(text)
     except RecursionError as error:
         raise ValueError("it is nested too deeply") from error
+
+
+def append_line(path: Path, line: str, *, sync: bool) -> None:
+    """Append a line; where the disk is full, what was written of it is taken back.
+
+    Args:
+        path: of the file.
+        line: without its end.
+        sync: whether it is on the disk when this returns, not only safe from the end of this process.
+    """
+    with about(path), path.open("ab", buffering=0) as file:
+        start, data = file.tell(), f"{line}\n".encode()
+        try:
+            while data:
+                data = data[file.write(data) :]
+            if sync:
+                os.fsync(file.fileno())
+        except BaseException:
+            with suppress(OSError):
+                file.truncate(start)
+            raise
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -16,6 +17,23 @@ def own_chance(device: torch.device) -> Iterator[None]:
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         yield
+
+
+@contextmanager
+def deterministic_algorithms(wanted: bool) -> Iterator[None]:
+    """Inside, and where wanted, torch uses only algorithms that give the same bits each time, or raises."""
+    if not wanted:
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when CUDA starts
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    flags = torch.backends.cudnn
+    try:
+        torch.use_deterministic_algorithms(True)
+        with flags.flags(enabled=flags.enabled, benchmark=False, deterministic=True, allow_tf32=flags.allow_tf32):
+            yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 def seed_everything(seed: int, *key: int | str) -> None:
