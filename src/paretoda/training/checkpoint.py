@@ -14,6 +14,7 @@ import torch
 from paretoda.core.problem import Remembering
 from paretoda.models.weights import load_stored
 from paretoda.training.files import on_disk, whole_file
+from paretoda.training.joined import JoinedOptimiser
 from paretoda.training.step import Step
 
 _KEYS = {"taken", "modules", "optimiser", "scheme", "scaler", "extra"}
@@ -125,6 +126,10 @@ def restore(step: Step, state: dict[str, Any]) -> int:
 
 def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
     """Raise unless its numbers are numbers and its tensors have the shapes of what they move: torch does not look."""
+    if isinstance(optimiser, JoinedOptimiser):
+        for part, state in zip(optimiser.parts, saved["parts"], strict=True):
+            check_optimiser(part, state)
+        return
     own, moved = optimiser.state_dict(), [p for group in optimiser.param_groups for p in group["params"]]
     for group, given in zip(own["param_groups"], saved["param_groups"], strict=True):
         for name, value in group.items():
