@@ -14,10 +14,11 @@ from paretoda.core.factor import cosines
 from paretoda.core.problem import AheadScheme, Guide, Matrix, Move, Problem, Scheme, Vector, Weights, reads_guide
 from paretoda.core.simplex import equal
 from paretoda.gradients.gram import Row, gram
+from paretoda.gradients.micro_batches import MicroBatches, passes_of
 from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
-from paretoda.gradients.passes import FeaturePasses, combine, vjp
+from paretoda.gradients.passes import combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
-from paretoda.gradients.rows import check_rows, combine_and_free, rows_of
+from paretoda.gradients.rows import check_rows, combine_and_free, rows_of, sum_gradient
 from paretoda.gradients.tensors import (
     Gradients,
     Losses,
@@ -38,7 +39,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     shared: Parameters,
     scheme: Scheme,
     guide: Tensor | None = None,
-    features: Tensor | Sequence[Tensor] | None = None,
+    features: Tensor | MicroBatches | Sequence[Tensor | MicroBatches] | None = None,
     heads: Parameters = (),
     head_losses: Sequence[str | int] | None = None,
     private: Private = (),
@@ -59,7 +60,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         guide: the loss on held-out target data, for schemes that follow one.
         features: what the encoder returned, one tensor for each of its forward passes (with the guide's); then the
             heads are differentiated once for each loss and the body once for each loss and pass. Every path from a loss
-            to a shared parameter must go through them. Without it the result is the same and costs more.
+            to a shared parameter must go through them. Without it the result is the same and costs more. Batches whose
+            graph does not fit in memory are given as `MicroBatches`.
         heads: parameters behind the encoder that several losses share: the classifier.
         head_losses: which losses (by name or position) reach the heads, unweighted. None: the same weighted sum as for
             the shared parameters where the weights do not come from gradients (`linear`, `dwa`, ...), all losses
@@ -81,7 +83,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     if not body:
         raise ValueError("shared has no parameter that requires a gradient")
     head = without(trainable(heads), body)
-    outputs = [features] if isinstance(features, Tensor) else list(features or ())
+    outputs = [features] if isinstance(features, (Tensor, MicroBatches)) else list(features or ())
     if outputs and len(head) < len(trainable(heads)):
         raise ValueError(
             "a parameter is in shared and in heads, so its gradient does not stop at features: leave them out"
@@ -94,7 +96,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         heads=head,
         head_losses=positions(names, head_losses),
         voting=voters(body, voting),
-        passes=FeaturePasses(outputs, head) if outputs else None,
+        passes=passes_of(outputs, head),
         scale=_scale(scaler, values[0]),
     )
     try:
@@ -133,12 +135,11 @@ def _plain(tensors: Tensors, weights: Weights) -> Gradients:
     """One ordinary backward pass of the weighted sum (and one through the heads alone, where theirs is another)."""
     factors: list[float] = (len(tensors.names) * weights.alpha).tolist()
     head_factors = tensors.head_weights(weights)
-    inputs = [*tensors.shared, *tensors.heads]
     heads: Row = []
-    if tensors.heads and head_factors != factors:
-        inputs = tensors.shared
+    together = not tensors.heads or head_factors == factors
+    if not together:
         heads = vjp([tensors.weighted_sum(head_factors)], tensors.heads, None, keep=True)
-    found = [*vjp([tensors.weighted_sum(factors)], inputs, None, keep=False), *heads]
+    found = [*sum_gradient(tensors, factors, heads=together), *heads]
     if not all_finite(found):
         involved = [name for name, factor in zip(tensors.names, factors, strict=True) if factor]
         raise NonFiniteError(

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from paretoda.core.problem import Matrix, Vector
 from paretoda.gradients.gram import Row
+from paretoda.gradients.micro_batches import MicroBatchPasses
 from paretoda.gradients.passes import combine, vjp
 from paretoda.gradients.report import NonFiniteError
 from paretoda.gradients.tensors import Tensors, all_finite
@@ -29,6 +30,15 @@ def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
     last = size - 1 if tensors.exact else size
     both = [vjp([loss], inputs, None, keep=index != last) for index, loss in enumerate(scaled[:size])]
     return [*(row[:votes] for row in both), *guides], [row[votes:] for row in both], []
+
+
+def sum_gradient(tensors: Tensors, weights: Sequence[float], *, heads: bool) -> Row:
+    """The gradient of Σ w_i L_i for the shared parameters and, where wanted, for the heads: one backward pass."""
+    total = tensors.weighted_sum(weights)
+    if isinstance(tensors.passes, MicroBatchPasses):  # the losses' graph ends at the features
+        cotangents, above = tensors.passes.cotangents(total, heads=heads)
+        return [*tensors.passes.through_body([cotangents], tensors.shared, keep=False)[0], *above]
+    return vjp([total], [*tensors.shared, *(tensors.heads if heads else ())], None, keep=False)
 
 
 def combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:

@@ -13,8 +13,9 @@ from torch import Tensor, nn
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.domains import Batch, Model, Objective, Source, Target
 from paretoda.gradients import Report, backward
-from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.models.batchnorm import frozen_statistics
 from paretoda.schemes.linear import Linear
+from paretoda.training.encoding import Encoding, Pass
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
 from paretoda.training.strategy import Look, Strategy
 
@@ -38,6 +39,7 @@ class Step:
         schedule: of the learning rate, a name in `SCHEDULES`.
         decay: how far it falls.
         clip: largest norm of the encoder's and head's gradient; None: no limit.
+        accumulate: micro-batches that a batch goes through the encoder in.
     """
 
     model: Model
@@ -52,6 +54,7 @@ class Step:
     schedule: str = "inverse"
     decay: float = 10.0
     clip: float | None = None
+    accumulate: int = 1
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -103,14 +106,13 @@ class Step:
     def look(self, batch: Batch) -> Look:
         """Both domains, all losses, and the guide's where this step wants it."""
         with self.autocast():
-            source, target = self.domains(batch)
+            source, target, features = self._seen(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
-            features = [source.features, target.features]
             guide_loss = None
             if self.guide is not None and self.wants_guide:
-                ahead = self._held_out(batch)
+                ahead, pass_ = self._held_out(batch)
                 guide_loss = self.guide(source, ahead)
-                features.append(ahead.features)
+                features.append(pass_)
             private = self._private(source, target)
         if self.precision != "32":
             losses = {name: loss.float() for name, loss in losses.items()}
@@ -142,27 +144,28 @@ class Step:
 
     def domains(self, batch: Batch) -> tuple[Source, Target]:
         """The batch as the network sees it now."""
-        source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn)
+        source, target, _ = self._seen(batch)
+        return source, target
+
+    def _seen(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
+        """Both domains, and the encoder's passes that made their features."""
+        source, target, passes = self._encoding.domains(batch)
         head, more = self.model.head, self.model.further
         return (
             Source(source, head(source), batch.source_index, batch.source, head, more(source), labels=batch.labels),
             Target(target, head(target), batch.target_index, batch.target, head, more(target)),
+            passes,
         )
 
-    def _held_out(self, batch: Batch) -> Target:
+    @property
+    def _encoding(self) -> Encoding:
+        return Encoding(self.model.encoder, self.bn, self.voting == "last", self.accumulate)
+
+    def _held_out(self, batch: Batch) -> tuple[Target, Pass]:
         if batch.guide is None or batch.guide_index is None:
             raise ValueError("the scheme follows a guide, but the batch has no held-out target samples")
-        features = self._held_out_features(batch.guide)
-        return Target(features, self.model.head(features), batch.guide_index, batch.guide)
-
-    def _held_out_features(self, inputs: Tensor) -> Tensor:
-        """Where only the last layer votes, the guide's body needs no graph."""
-        encoder = self.model.encoder
-        if self.voting == "last" and isinstance(encoder, nn.Sequential) and len(encoder) > 1:
-            with torch.no_grad():
-                below = held_out(encoder[:-1], inputs)
-            return held_out(encoder[-1], below)
-        return held_out(encoder, inputs)
+        features, pass_ = self._encoding.held_out(batch.guide, len(batch.target))
+        return Target(features, self.model.head(features), batch.guide_index, batch.guide), pass_
 
     def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
@@ -173,9 +176,12 @@ class Step:
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
-                    loss = objective(*self.domains(batch))
+                    source, target, passes = self._seen(batch)
+                    loss = objective(source, target)
                 self.optimiser.zero_grad(set_to_none=True)
-                backward({name: loss.float()}, shared=self.model.encoder, scheme=Linear(), scaler=self.scaler)
+                losses = {name: loss.float() if self.precision != "32" else loss}
+                body = self.model.encoder
+                backward(losses, shared=body, scheme=Linear(), features=passes, scaler=self.scaler)
                 self._move()
 
     def _move(self) -> None:
