@@ -159,6 +159,15 @@ SETTINGS = (
     Setting("seed", int, 0, "the same seed gives the same weights", True),
     Setting("device", str, "auto", "'auto', 'cpu', 'cuda', 'cuda:1', 'mps'", True),
     Setting("precision", Literal["32", "bf16", "16"], "32", "of the forward and backward passes", True),
+    Setting("accumulate", int, 1, "micro-batches of a batch, where its activations do not fit in memory"),
+    Setting(
+        "checkpoint_activations",
+        bool,
+        False,
+        "compute activations once more in backward passes instead of keeping them",
+    ),
+    Setting("compile", bool, False, "let torch.compile make the encoder faster, after some minutes"),
+    Setting("channels_last", bool, False, "keep images and kernels with their channels last in memory"),
     Setting("checkpoint_every", int, 50, "steps between checkpoints"),
 )
 

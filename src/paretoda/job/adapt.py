@@ -10,6 +10,7 @@ from paretoda.job.build import make_step, pick_device
 from paretoda.job.ending import end
 from paretoda.job.inputs import open_inputs
 from paretoda.job.listeners import SILENT, Listeners
+from paretoda.job.memory import notes
 from paretoda.job.run import Run, write_results
 from paretoda.job.segmentation.inputs import open_scene_inputs
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
@@ -45,6 +46,8 @@ def adapt(
     device = pick_device(run.settings.device)
     inputs = open_inputs(run.settings, run.source, run.target, device, listeners.hear, listeners.told)
     step = make_step(run.settings, inputs.pair, device)
+    for note in notes(run.settings, step.model):
+        listeners.hear(note)
     run.write()
     trained = train(
         run.settings, inputs.pair, step, directory=run.directory, resume=run.going_on, after=listeners.after
@@ -85,6 +88,8 @@ def segment(
     device = pick_device(run.settings.device)
     inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
     step = make_step(run.settings, inputs.pair, device)
+    for note in notes(run.settings, step.model):
+        listeners.hear(note)
     run.write()
     keep = None if run.directory is None else run.directory.translation
     inputs = inputs.translated(run.settings, device, keep, listeners.told)

@@ -1,12 +1,12 @@
-"""Activation checkpointing: a network's blocks forget what they computed, and compute it once more in the backward pass.
+"""Activation checkpointing: blocks forget what they computed, and compute it once more in the backward pass.
 
 Set as a method of the blocks themselves: names of parameters, copies and evaluation are as before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from types import MethodType
 
@@ -61,26 +61,35 @@ def _forward(block: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _contexts(block: nn.Module) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """For the forward pass nothing; for the one in the backward pass, BatchNorm's modes as they are now."""
-    return nullcontext(), _once_more(
-        block, [(layer.training, layer.track_running_stats) for layer in batch_norms(block)]
-    )
+    """For the forward pass nothing; for those in backward passes, BatchNorm as it is now."""
+    return nullcontext(), _AsNow(block)
 
 
-@contextmanager
-def _once_more(block: nn.Module, modes: Sequence[tuple[bool, bool]]) -> Iterator[None]:
-    """Inside, BatchNorm layers have these modes and work on copies of what they remember."""
-    layers = batch_norms(block)
-    names = ("training", "track_running_stats", "running_mean", "running_var", "num_batches_tracked")
-    before = [[getattr(layer, name) for name in names] for layer in layers]
-    try:
-        for layer, mode in zip(layers, modes, strict=True):
-            layer.training, layer.track_running_stats = mode
-            for name in names[2:]:
-                remembered = getattr(layer, name)
-                setattr(layer, name, None if remembered is None else remembered.clone())
-        yield
-    finally:
-        for layer, values in zip(layers, before, strict=True):
-            for name, value in zip(names, values, strict=True):
-                setattr(layer, name, value)
+_MODES = ("training", "track_running_stats")
+_MEMORY = ("running_mean", "running_var", "num_batches_tracked")
+
+
+class _AsNow:
+    """Inside, BatchNorm layers have the modes of when this was made, and work on copies of what they remember.
+
+    Entered once for every backward pass through the block.
+    """
+
+    def __init__(self, block: nn.Module) -> None:
+        self.modes = [(layer, [getattr(layer, name) for name in _MODES]) for layer in batch_norms(block)]
+        self.before: list[list[object]] = []
+
+    def __enter__(self) -> None:
+        names = (*_MODES, *_MEMORY)
+        self.before = [[getattr(layer, name) for name in names] for layer, _ in self.modes]
+        for layer, modes in self.modes:
+            copies = [None if (tensor := getattr(layer, name)) is None else tensor.clone() for name in _MEMORY]
+            self._set(layer, [*modes, *copies])
+
+    def __exit__(self, *_error: object) -> None:
+        for (layer, _), values in zip(self.modes, self.before, strict=True):
+            self._set(layer, values)
+
+    def _set(self, layer: nn.Module, values: Sequence[object]) -> None:
+        for name, value in zip((*_MODES, *_MEMORY), values, strict=True):
+            setattr(layer, name, value)
