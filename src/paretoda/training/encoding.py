@@ -49,11 +49,12 @@ class Encoding:
 
         Args:
             inputs: of the guide.
-            batch_size: of a domain: the guide's micro-batches have as many rows as its.
+            batch_size: of a domain: the guide's micro-batches have no more rows than its.
         """
         if self.parts > 1:
-            parts = len(inputs) // max(1, batch_size // self.parts)
-            found = MicroBatches(self.encoder, inputs, max(1, parts), remember=False, keep_last=self.last)
+            rows = max(1, batch_size // self.parts)
+            parts = min(-(-len(inputs) // rows), max(1, len(inputs) // min(2, rows)))  # one row has no variance
+            found = MicroBatches(self.encoder, inputs, parts, remember=False, keep_last=self.last)
             return found.features, found
         features = self._held_out(inputs)
         return features, features

@@ -99,7 +99,7 @@ class Step:
         self.optimiser.zero_grad(set_to_none=True)
         scheme = self.scheme
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
-        self._move()
+        self._move(report)
         self._lower_again(batch)
         return report
 
@@ -181,16 +181,16 @@ class Step:
                 self.optimiser.zero_grad(set_to_none=True)
                 losses = {name: loss.float() if self.precision != "32" else loss}
                 body = self.model.encoder
-                backward(losses, shared=body, scheme=Linear(), features=passes, scaler=self.scaler)
-                self._move()
+                self._move(backward(losses, shared=body, scheme=Linear(), features=passes, scaler=self.scaler))
 
-    def _move(self) -> None:
+    def _move(self, report: Report) -> None:
         if self.scaler is not None:
             self.scaler.unscale_(self.optimiser)
         if self.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         if self.scaler is None:
             self.optimiser.step()
-        else:
+            return
+        if report.finite:  # a fused SGD would leave its momentum uninitialised where its first step is skipped
             self.scaler.step(self.optimiser)
-            self.scaler.update()
+        self.scaler.update()
