@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 __all__ = [
+    "MicroBatches",
     "NonFiniteError",
     "ParetoDAClassifier",
     "ParetoDATransformer",
@@ -24,12 +25,13 @@ __all__ = [
 if TYPE_CHECKING:
     from paretoda import schemes
     from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
-    from paretoda.gradients import NonFiniteError, Report, backward
+    from paretoda.gradients import MicroBatches, NonFiniteError, Report, backward
     from paretoda.job.adapt import adapt, segment
     from paretoda.job.run import Run
     from paretoda.job.segmentation.results import SceneRun
 
 _HOMES = {
+    "MicroBatches": "paretoda.gradients",
     "NonFiniteError": "paretoda.gradients",
     "ParetoDAClassifier": "paretoda.estimator",
     "ParetoDATransformer": "paretoda.estimator",

@@ -94,7 +94,7 @@ def sentence(error: Exception) -> tuple[str, int]:
     if names & set(EXPECTED):
         return str(error), 2
     if names & set(_MEMORY) or any(words in str(error) for words in _NO_ROOM):
-        return "the memory is full; lower --batch-size or --image-size, or close other programs", 2
+        return "the memory is full; take --accumulate 2 or lower --batch-size or --image-size, or close others", 2
     if isinstance(error, OSError):
         return _about_files(error), 2
     where = "set PARETODA_DEBUG=1 to see where, and please report it"

@@ -163,6 +163,15 @@ SETTINGS = (
     Setting("precision", Literal["32", "bf16", "16"], "32", "of the forward and backward passes", True),
     Setting("deterministic", bool, False, "only algorithms that give the same bits each time, if slower"),
     Setting("skip_nonfinite", int, 0, "steps with a NaN or infinite loss that are left out before the run stops"),
+    Setting("accumulate", int, 1, "micro-batches of a batch, where its activations do not fit in memory"),
+    Setting(
+        "checkpoint_activations",
+        bool,
+        False,
+        "compute activations once more in backward passes instead of keeping them",
+    ),
+    Setting("compile", bool, False, "let torch.compile make the encoder faster, after some minutes"),
+    Setting("channels_last", bool, False, "keep images and kernels with their channels last in memory"),
     Setting("checkpoint_every", int, 50, "steps between checkpoints"),
 )
 

@@ -13,8 +13,8 @@ from paretoda.job.tasks import ALONE
 
 NOT_FOR_ARRAYS = frozenset(
     {"task", "backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
-).union(ALONE["segmentation"])
-"""Settings of images, of scenes and of run directories; an estimator has none of them."""
+).union(ALONE["segmentation"], ("accumulate", "checkpoint_activations", "compile", "channels_last"))
+"""Settings of images, of scenes, of large networks and of run directories; an estimator has none of them."""
 
 
 class Parameters(BaseEstimator):  # type: ignore[misc]

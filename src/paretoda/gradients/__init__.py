@@ -2,7 +2,8 @@
 
 from paretoda.gradients.backward import backward
 from paretoda.gradients.gram import gram
+from paretoda.gradients.micro_batches import MicroBatches
 from paretoda.gradients.parameters import last_layer
 from paretoda.gradients.report import NonFiniteError, Report
 
-__all__ = ["NonFiniteError", "Report", "backward", "gram", "last_layer"]
+__all__ = ["MicroBatches", "NonFiniteError", "Report", "backward", "gram", "last_layer"]

@@ -13,10 +13,11 @@ from torch import Tensor
 from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, reads_guide
 from paretoda.core.simplex import equal
 from paretoda.gradients.gram import Row, gram
+from paretoda.gradients.micro_batches import MicroBatches, passes_of
 from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
-from paretoda.gradients.passes import FeaturePasses, combine, vjp
+from paretoda.gradients.passes import combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
-from paretoda.gradients.rows import check_rows, combine_and_free, one_pass, problem_of, report_of, rows_of
+from paretoda.gradients.rows import check_rows, combine_and_free, problem_of, report_of, rows_of, sum_gradient
 from paretoda.gradients.sharded import gathered
 from paretoda.gradients.sums import pieces_of, summed
 from paretoda.gradients.tensors import (
@@ -41,7 +42,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     shared: Parameters,
     scheme: Scheme,
     guide: Tensor | None = None,
-    features: Tensor | Sequence[Tensor] | None = None,
+    features: Tensor | MicroBatches | Sequence[Tensor | MicroBatches] | None = None,
     heads: Parameters = (),
     head_losses: Sequence[str | int] | None = None,
     private: Private = (),
@@ -63,7 +64,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         guide: the loss on held-out target data, for schemes that follow one.
         features: what the encoder returned, one tensor for each of its forward passes (with the guide's); then the
             heads are differentiated once for each loss and the body once for each loss and pass. Every path from a loss
-            to a shared parameter must go through them. Without it the result is the same and costs more.
+            to a shared parameter must go through them. Without it the result is the same and costs more. Batches whose
+            graph does not fit in memory are given as `MicroBatches`.
         heads: parameters behind the encoder that several losses share: the classifier.
         head_losses: which losses (by name or position) reach the heads, unweighted. None: the same weighted sum as for
             the shared parameters where the weights do not come from gradients (`linear`, `dwa`, ...), all losses
@@ -89,7 +91,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     if not body:
         raise ValueError("shared has no parameter that requires a gradient")
     head = without(trainable(heads), body)
-    outputs = [features] if isinstance(features, Tensor) else list(features or ())
+    outputs = [features] if isinstance(features, (Tensor, MicroBatches)) else list(features or ())
     if outputs and len(head) < len(trainable(heads)):
         raise ValueError(
             "a parameter is in shared and in heads, so its gradient does not stop at features: leave them out"
@@ -102,7 +104,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         heads=head,
         head_losses=positions(names, head_losses),
         voting=voters(body, voting),
-        passes=FeaturePasses(outputs, head) if outputs else None,
+        passes=passes_of(outputs, head),
         scale=_scale(scaler, values[0]),
         processes=processes,
     )
@@ -143,12 +145,11 @@ def _plain(tensors: Tensors, weights: Weights) -> Gradients:
     """One ordinary backward pass of the weighted sum (and one through the heads alone, where theirs is another)."""
     factors: list[float] = (len(tensors.names) * weights.alpha).tolist()
     head_factors = tensors.head_weights(weights)
-    inputs = [*tensors.shared, *tensors.heads]
     heads: Row = []
-    if tensors.heads and head_factors != factors:
-        inputs = tensors.shared
+    together = not tensors.heads or head_factors == factors
+    if not together:
         heads = vjp([tensors.weighted_sum(head_factors)], tensors.heads, None, keep=True)
-    found = [*one_pass(tensors, factors, inputs), *heads]
+    found = [*sum_gradient(tensors, factors, heads=together), *heads]
     if tensors.processes.any(not all_finite(found)):
         involved = [name for name, factor in zip(tensors.names, factors, strict=True) if factor]
         raise NonFiniteError(
@@ -179,7 +180,7 @@ def _voted(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Re
     elif tensors.passes is not None:
         body = summed(tensors.passes.weighted(cotangents[:size], factors, tensors.shared), tensors.processes)
     else:
-        body = one_pass(tensors, factors, tensors.shared)
+        body = sum_gradient(tensors, factors, heads=False)
     head_factors = tensors.head_weights(weights)
     head = [combine([row[index] for row in heads], head_factors) for index in range(len(tensors.heads))]
     found = list(zip([*tensors.shared, *tensors.heads], [*body, *head], strict=True))

@@ -10,6 +10,7 @@ from torch import Tensor
 from paretoda.core.factor import cosines
 from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
 from paretoda.gradients.gram import Row
+from paretoda.gradients.micro_batches import MicroBatchPasses
 from paretoda.gradients.passes import combine, vjp
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.sharded import sharded
@@ -34,14 +35,15 @@ def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
     return [*(row[:votes] for row in both), *guides], [row[votes:] for row in both], []
 
 
-def one_pass(tensors: Tensors, factors: Sequence[float], inputs: Sequence[Tensor]) -> Row:
-    """The gradient of Σ w_i L_i for the shared parameters and whatever follows them in `inputs`, in one pass."""
-    loss, size = tensors.weighted_sum(factors), len(tensors.shared)
-    if tensors.passes is not None and sharded(tensors.shared):
-        cotangents, heads = tensors.passes.cotangents(loss, heads=len(inputs) > size)
-        found = [*tensors.passes.weighted([cotangents], [1.0], tensors.shared), *heads]
+def sum_gradient(tensors: Tensors, weights: Sequence[float], *, heads: bool) -> Row:
+    """The gradient of Σ w_i L_i for the shared parameters and, where wanted, for the heads: one backward pass."""
+    total, passes, size = tensors.weighted_sum(weights), tensors.passes, len(tensors.shared)
+    # The graph of micro-batches ends at the features, and FSDP's hooks run in a pass of its own from there.
+    if passes is not None and (isinstance(passes, MicroBatchPasses) or sharded(tensors.shared)):
+        cotangents, above = passes.cotangents(total, heads=heads)
+        found = [*passes.weighted([cotangents], [1.0], tensors.shared), *above]
     else:
-        found = vjp([loss], inputs, None, keep=False)
+        found = vjp([total], [*tensors.shared, *(tensors.heads if heads else ())], None, keep=False)
     return [*summed(found[:size], tensors.processes), *found[size:]]
 
 

@@ -153,7 +153,7 @@ def write(gradients: Gradients) -> None:
         if gradient is None:
             continue
         if parameter.grad is None:
-            parameter.grad = _own(gradient.detach(), taken).to(parameter.dtype)
+            parameter.grad = _laid_out(_own(gradient.detach(), taken).to(parameter.dtype), parameter)
         else:
             parameter.grad.add_(gradient)
 
@@ -166,6 +166,13 @@ def _own(gradient: Tensor, taken: set[int]) -> Tensor:
     shared = storage.data_ptr() in taken or storage.nbytes() != gradient.nbytes
     taken.add(storage.data_ptr())
     return gradient.clone() if shared else gradient
+
+
+def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """The gradient in the parameter's memory layout: fused optimisers read both as if there were only one."""
+    if gradient.stride() == parameter.stride():
+        return gradient
+    return torch.empty_like(parameter).copy_(gradient)
 
 
 @torch.no_grad()

@@ -14,6 +14,7 @@ from paretoda.job.ending import AnyPredictor, Data, Ended, end
 from paretoda.job.inputs import Inputs, open_inputs
 from paretoda.job.joining import agreed, joined_processes, own_device
 from paretoda.job.listeners import SILENT, Listeners
+from paretoda.job.memory import notes
 from paretoda.job.run import Run, write_results
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
@@ -123,6 +124,8 @@ def _started(
 
 def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: Listeners) -> Ended[AnyPredictor]:
     """Train, and choose the model."""
+    for note in notes(run.settings, step.model):
+        listeners.hear(note)
     trained = train(
         run.settings,
         inputs.pair,

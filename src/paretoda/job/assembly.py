@@ -6,6 +6,7 @@ import torch
 
 from paretoda.core.problem import Scheme
 from paretoda.domains import Model, Objective
+from paretoda.job.memory import prepare
 from paretoda.job.settings import Settings
 from paretoda.training.step import Step
 from paretoda.training.strategy import Strategy
@@ -20,6 +21,7 @@ def assembled(
     optimiser: torch.optim.Optimizer,
 ) -> Step:
     """The step with these parts, already where they are to be trained."""
+    prepare(settings, model)
     return Step(
         model=model,
         objectives=objectives,
@@ -33,4 +35,5 @@ def assembled(
         schedule=settings.schedule,
         decay=settings.decay,
         clip=settings.clip,
+        accumulate=settings.accumulate,
     )

@@ -10,6 +10,7 @@ from typing import Any
 
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.lock import held
+from paretoda.job.memory import check_machine
 from paretoda.job.settings import Settings, SettingsError, make_settings, source_only
 from paretoda.job.tasks import Task
 from paretoda.training.checkpoint import kept
@@ -114,6 +115,7 @@ def _begin(
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
     if target is None:
         chosen = source_only(chosen)
+    check_machine(chosen)
     return Beginning(chosen, source, target, directory, resume, overwrite, lock)
 
 

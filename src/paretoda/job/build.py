@@ -12,6 +12,7 @@ from paretoda.data import DomainPair, PairSettings
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
 from paretoda.job.assembly import assembled
+from paretoda.job.memory import check_kind
 from paretoda.job.schemes import make_scheme
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.settings import Settings, SettingsError
@@ -109,6 +110,7 @@ def make_step(
     settings: Settings, pair: DomainPair | ScenePair, device: torch.device, processes: Processes = ALONE
 ) -> Step:
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
+    check_kind(settings, pair.kind)
     try:
         with own_chance(device):
             if isinstance(pair, ScenePair):

@@ -11,6 +11,7 @@ from paretoda.data.segmentation import ScenePair
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS, negative_transfer_warning
 from paretoda.job.build import make_step
 from paretoda.job.listeners import Listeners
+from paretoda.job.memory import skipped
 from paretoda.job.settings import Settings, source_only
 from paretoda.job.training import Trained, train
 from paretoda.training.snapshot import take_snapshot
@@ -71,6 +72,9 @@ def end(
     last = data.predictor(step)
     choice = candidates.choice()
     sentences = list(data.notes)
+    if (left_out := skipped(trained.history)) is not None:
+        sentences.append(left_out)
+        listeners.hear(left_out)
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from paretoda.core.names import unknown
 from paretoda.data.settings import LONGEST
+from paretoda.job.combinations import refusal
 from paretoda.job.errors import SettingsError
 from paretoda.job.known_names import check_names
 from paretoda.job.part_options import read_options
@@ -120,6 +121,14 @@ class Settings(BaseModel):
     skip_nonfinite: int = Field(
         0, ge=0, le=_MANY, description="steps with a NaN or infinite loss that are left out before the run stops"
     )
+    accumulate: int = Field(
+        1, ge=1, le=_MANY, description="micro-batches of a batch, where its activations do not fit in memory"
+    )
+    checkpoint_activations: bool = Field(
+        False, description="compute activations once more in backward passes instead of keeping them"
+    )
+    compile: bool = Field(False, description="let torch.compile make the encoder faster, after some minutes")
+    channels_last: bool = Field(False, description="keep images and kernels with their channels last in memory")
     checkpoint_every: int = Field(50, ge=1, le=_MANY, description="steps between checkpoints")
 
     @field_validator("size", "source_size")
@@ -150,6 +159,7 @@ class Settings(BaseModel):
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
         self._check_strategy()
+        self._check_memory()
         if self.skip_nonfinite and self.precision == "16":
             raise ValueError(
                 "with --precision 16 the gradient scaler leaves out such steps; leave out --skip-nonfinite"
@@ -173,8 +183,33 @@ class Settings(BaseModel):
         unheard = [f"--{name}" for name, written in given.items() if written]
         if self.scheme in STRATEGIES and unheard:
             raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(unheard)}")
-        if self.scheme in ("metaalign", "auxilearn") and self.precision == "16":
-            raise ValueError(f"the scheme {self.scheme!r} differentiates gradients; take --precision bf16 or 32")
+
+    def _check_memory(self) -> None:
+        """What does not combine, and micro-batches that would have nothing in them."""
+        if (reason := refusal(self.circumstances)) is not None:
+            raise ValueError(reason)
+        least = 1 if self.task == "segmentation" else 2
+        if self.accumulate > 1 and self.batch_size < least * self.accumulate:
+            raise ValueError(
+                f"--accumulate {self.accumulate} leaves micro-batches of less than {least} of {self.batch_size} "
+                f"samples; take {self.batch_size // least} at most"
+            )
+
+    @property
+    def circumstances(self) -> set[str]:
+        """The names in `paretoda.job.combinations` that are true of the run, as far as its data do not matter."""
+        ways = {
+            "accumulate": self.accumulate > 1,
+            "checkpoint-activations": self.checkpoint_activations,
+            "compile": self.compile,
+            "channels-last": self.channels_last,
+            f"precision {self.precision}": self.precision != "32",
+            "frozen": self.frozen,
+            "segmentation": self.task == "segmentation",
+        }
+        own = self.scheme == "linear" or self.scheme in STRATEGIES
+        scheme = f"scheme {self.scheme}" if own else f"any other scheme, voting {self.voting}"
+        return {name for name, true in ways.items() if true} | {scheme}
 
     @property
     def parts(self) -> tuple[str, ...]:

@@ -68,7 +68,8 @@ def held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch",
     return features
 
 
-def _batch_norms(module: nn.Module) -> list[_BatchNorm]:
+def batch_norms(module: nn.Module) -> list[_BatchNorm]:
+    """All BatchNorm layers of a network."""
     return [layer for layer in module.modules() if isinstance(layer, _BatchNorm)]
 
 
@@ -78,7 +79,7 @@ def frozen_statistics(module: nn.Module) -> Iterator[None]:
 
     A layer that does not track is never handed its buffers, so they need no saving and keep their autograd version.
     """
-    layers = _batch_norms(module)
+    layers = batch_norms(module)
     before = [layer.track_running_stats for layer in layers]
     try:
         for layer in layers:
@@ -96,7 +97,7 @@ def _running_statistics(module: nn.Module) -> Iterator[None]:
     The layers work on copies: a later training forward writes into the running statistics behind autograd's back, and
     a backward pass through this forward would silently use the new values.
     """
-    layers = _batch_norms(module)
+    layers = batch_norms(module)
     before = [(layer.training, layer.running_mean, layer.running_var) for layer in layers]
     try:
         for layer in layers:

@@ -16,15 +16,14 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.dropout import _DropoutNd
 
+from paretoda.models.dropout import KINDS, drawn_for_all
 from paretoda.processes import Processes, Shares
-
-_PLAIN = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
 
 
 def check_layers(encoder: nn.Module) -> None:
     """Raise where a layer cannot be spread."""
     for layer in encoder.modules():
-        if isinstance(layer, _DropoutNd) and not isinstance(layer, _PLAIN):
+        if isinstance(layer, _DropoutNd) and not isinstance(layer, KINDS):
             raise ValueError(f"{type(layer).__name__} cannot be spread over several processes; take nn.Dropout")
 
 
@@ -34,29 +33,18 @@ def spread(encoder: nn.Module, shares: Shares | None) -> Iterator[None]:
 
     Only their `forward` is replaced for the time being: copies, files and other users of the layers know nothing of it.
     """
-    found: dict[nn.Module, Any] = {}
-    if shares is not None and shares.processes.size > 1:
-        for layer in encoder.modules():
-            if isinstance(layer, _BatchNorm) and shares.synchronised:
-                found[layer] = partial(_normalised, layer, shares.processes)
-            elif isinstance(layer, _PLAIN):
-                found[layer] = partial(_dropped, layer, shares)
-    try:
-        for layer, forward in found.items():
-            layer.__dict__["forward"] = forward
+    if shares is None or shares.processes.size == 1:
         yield
-    finally:
-        for layer in found:
-            layer.__dict__.pop("forward", None)
-
-
-def _dropped(layer: nn.Module, shares: Shares, inputs: Tensor) -> Tensor:
-    if not layer.training:
-        return inputs
-    # As torch draws: for every entry, or one number for each channel of a sample.
-    tail = inputs.shape[1:] if isinstance(layer, nn.Dropout) else (inputs.shape[1], *(1 for _ in inputs.shape[2:]))
-    mask: Tensor = type(layer).forward(layer, inputs.new_ones(shares.whole, *tail))
-    return inputs * mask[shares.places().to(inputs.device)]
+        return
+    layers = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm) and shares.synchronised]
+    with drawn_for_all(encoder, shares.whole, shares.places()):
+        try:
+            for layer in layers:
+                layer.__dict__["forward"] = partial(_normalised, layer, shares.processes)
+            yield
+        finally:
+            for layer in layers:
+                layer.__dict__.pop("forward", None)
 
 
 def _normalised(layer: _BatchNorm, processes: Processes, inputs: Tensor) -> Tensor:

@@ -23,6 +23,8 @@ def check_spread(step: Step) -> None:
     if isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
         name = type(step.scheme).__name__.lower()
         raise ValueError(f"the scheme {name!r} trains in one process only: start it without torchrun")
+    if step.accumulate > 1:
+        raise ValueError("micro-batches are for one process: leave out accumulate, or start it without torchrun")
     check_layers(step.model.encoder)
     if sharded(step.model.parameters()) and step.clip is not None:
         raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")

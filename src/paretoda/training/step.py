@@ -13,9 +13,10 @@ from torch import Tensor, nn
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.domains import Batch, Model, Objective, Source, Target
 from paretoda.gradients import Report, backward
-from paretoda.models.batchnorm import encode, frozen_statistics
+from paretoda.models.batchnorm import frozen_statistics
 from paretoda.processes import ALONE, Processes
 from paretoda.schemes.linear import Linear
+from paretoda.training.encoding import Encoding, Pass
 from paretoda.training.guiding import held_out_domain
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
 from paretoda.training.spreading import average_statistics, check_spread, joined_rows, shares_of
@@ -43,6 +44,7 @@ class Step:
         clip: largest norm of the encoder's and head's gradient; None: no limit.
         processes: several, each of which calls the step with its own samples; `docs/processes.md` says what is equal.
         sync_bn: whether the encoder's BatchNorm layers then use the statistics of all processes together.
+        accumulate: micro-batches that a batch goes through the encoder in.
     """
 
     model: Model
@@ -59,6 +61,7 @@ class Step:
     clip: float | None = None
     processes: Processes = ALONE
     sync_bn: bool = True
+    accumulate: int = 1
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -105,7 +108,7 @@ class Step:
         self.optimiser.zero_grad(set_to_none=True)
         scheme = self.scheme
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
-        self._move()
+        self._move(report)
         self._lower_again(batch)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
@@ -114,14 +117,13 @@ class Step:
     def look(self, batch: Batch) -> Look:
         """Both domains, all losses, and the guide's where this step wants it."""
         with self.autocast():
-            source, target = self.domains(batch)
+            source, target, features = self._seen(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
-            features = [source.features, target.features]
             guide_loss = None
             if self.guide is not None and self.wants_guide:
-                ahead = held_out_domain(self, batch)
+                ahead, pass_ = held_out_domain(self, batch)
                 guide_loss = self.guide(source, ahead)
-                features.append(ahead.features)
+                features.append(pass_)
             private = self._private(source, target)
         if self.precision != "32":
             losses = {name: loss.float() for name, loss in losses.items()}
@@ -154,8 +156,13 @@ class Step:
 
     def domains(self, batch: Batch) -> tuple[Source, Target]:
         """The batch as the network sees it now; with several processes the joint batch, but for the inputs."""
+        source, target, _ = self._seen(batch)
+        return source, target
+
+    def _seen(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
+        """Both domains, and the encoder's passes that made their features."""
         shares = shares_of(self, len(batch.source), len(batch.target))
-        source, target = encode(self.model.encoder, batch.source, batch.target, bn=self.bn, shares=shares)
+        source, target, passes = self.encoding.domains(batch, shares)
         labels, source_index, target_index = joined_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
@@ -163,7 +170,13 @@ class Step:
         return (
             Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
             Target(target, head(target), target_index, batch.target, head, more(target)),
+            passes,
         )
+
+    @property
+    def encoding(self) -> Encoding:
+        """How the encoder is run."""
+        return Encoding(self.model.encoder, self.bn, self.voting == "last", self.accumulate)
 
     def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
@@ -174,26 +187,28 @@ class Step:
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
-                    domains = self.domains(batch)
-                    loss = objective(*domains)
+                    source, target, passes = self._seen(batch)
+                    loss = objective(source, target)
                 self.optimiser.zero_grad(set_to_none=True)
-                backward(
-                    {name: loss.float()},
+                losses = {name: loss.float() if self.precision != "32" else loss}
+                report = backward(
+                    losses,
                     shared=self.model.encoder,
                     scheme=Linear(),
-                    features=[domain.features for domain in domains],
+                    features=passes,
                     scaler=self.scaler,
                     processes=self.processes,
                 )
-                self._move()
+                self._move(report)
 
-    def _move(self) -> None:
+    def _move(self, report: Report) -> None:
         if self.scaler is not None:
             self.scaler.unscale_(self.optimiser)
         if self.clip is not None:
             nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
         if self.scaler is None:
             self.optimiser.step()
-        else:
+            return
+        if report.finite:  # a fused SGD would leave its momentum uninitialised where its first step is skipped
             self.scaler.step(self.optimiser)
-            self.scaler.update()
+        self.scaler.update()

@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from paretoda.domains import Batch, Source, Target
 from paretoda.gradients import Report
+from paretoda.training.encoding import Pass
 
 if TYPE_CHECKING:
     from paretoda.training.step import Step
@@ -22,7 +23,7 @@ class Look:
         source: labelled.
         target: unlabelled.
         losses: by the objectives' names, scalars.
-        features: what the encoder returned, one tensor for each of its passes.
+        features: what the encoder returned, a tensor or micro-batches for each of its passes.
         guide: the guide's loss; None where it is not wanted.
         private: pairs of a loss and the network that alone follows it.
     """
@@ -30,7 +31,7 @@ class Look:
     source: Source
     target: Target
     losses: dict[str, Tensor]
-    features: list[Tensor]
+    features: list[Pass]
     guide: Tensor | None
     private: list[tuple[Tensor, nn.Module]]
 

@@ -1,0 +1,74 @@
+"""What combines with what, where memory and speed are concerned: one table, which refuses; the docs print it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+WAYS = ("accumulate", "checkpoint-activations", "compile", "channels-last", "precision bf16", "precision 16")
+"""Ways to need less memory or time: the table's columns."""
+
+CIRCUMSTANCES = (
+    "scheme linear",
+    "any other scheme, voting all",
+    "any other scheme, voting last",
+    "scheme metaalign",
+    "scheme auxilearn",
+    "scheme hypernetwork",
+    "feature data",
+    "frozen",
+    "segmentation",
+)
+"""What else a run may be: the table's rows, with the ways themselves below them."""
+
+_OTHER_WEIGHTS = "runs the network at weights that are not its own, which {} does not follow"
+_TWICE = "differentiates gradients, which {} does not allow"
+_NO_IMAGES = "channels-last is the layout of images, and {} trains on feature vectors"
+
+REFUSED: dict[tuple[str, str], str] = {
+    ("accumulate", "compile"): "accumulate changes dropout and BatchNorm from pass to pass, compiled code does not",
+    ("checkpoint-activations", "compile"): "compiled code decides itself what it keeps and what it computes again",
+    ("scheme metaalign", "accumulate"): _OTHER_WEIGHTS.format("accumulate"),
+    ("scheme metaalign", "checkpoint-activations"): _OTHER_WEIGHTS.format("checkpoint-activations"),
+    ("scheme metaalign", "compile"): _OTHER_WEIGHTS.format("compile"),
+    ("scheme metaalign", "precision 16"): _TWICE.format("the scale of precision 16"),
+    ("scheme auxilearn", "accumulate"): _TWICE.format("accumulate"),
+    ("scheme auxilearn", "checkpoint-activations"): _TWICE.format("checkpoint-activations"),
+    ("scheme auxilearn", "compile"): _TWICE.format("compile"),
+    ("scheme auxilearn", "precision 16"): _TWICE.format("the scale of precision 16"),
+    ("feature data", "channels-last"): _NO_IMAGES.format("this run"),
+    ("frozen", "channels-last"): _NO_IMAGES.format("frozen"),
+}
+"""Pairs that are refused, and why; all other pairs are tested to work."""
+
+
+def refusal(names: Collection[str]) -> str | None:
+    """One sentence for the first pair that does not combine; None where all do.
+
+    Args:
+        names: of `WAYS` and `CIRCUMSTANCES` that are true of a run.
+    """
+    for (one, other), reason in REFUSED.items():
+        if one in names and other in names:
+            subject = f"the {one} " if one.startswith("scheme ") else ""
+            return f"{subject}{reason}; {_way_out(one, other)}"
+    return None
+
+
+def _way_out(one: str, other: str) -> str:
+    if other == "precision 16":
+        return "take --precision bf16 or 32"
+    return f"leave out --{other}" + (f" or --{one}" if one in WAYS else "")
+
+
+def refuses(one: str, other: str) -> bool:
+    """Whether two of the names do not combine."""
+    return (one, other) in REFUSED or (other, one) in REFUSED
+
+
+def table() -> Iterator[str]:
+    """The lines of the table in Markdown, for docs/memory.md."""
+    yield f"| | {' | '.join(f'`--{way}`' for way in WAYS)} |"
+    yield f"|---|{':-:|' * len(WAYS)}"
+    for row in (*CIRCUMSTANCES, *WAYS[:4]):
+        cells = ["" if way == row else "no" if refuses(row, way) else "yes" for way in WAYS]
+        yield f"| {f'`--{row}`' if row in WAYS else row} | {' | '.join(cells)} |"
