@@ -7,20 +7,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import torch
-
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
-from paretoda.domains import Batch, Snapshot
+from paretoda.domains import Snapshot
 from paretoda.gradients import Report
 from paretoda.job.candidates import Candidates
+from paretoda.job.coming import Coming
 from paretoda.job.directory import RunDirectory, metrics_line
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
 from paretoda.job.settings import Settings
 from paretoda.training.checkpoint import read, restore, save
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import own_chance, seed_everything
-from paretoda.training.snapshot import on_device, take_snapshot
+from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
 
 
@@ -85,14 +84,15 @@ def train(
             if stop.made:
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
-        fit(
-            step,
-            _batches(pair, step, device),
-            steps=settings.steps,
-            first=first,
-            before=_before(settings, step, looks),
-            after=[record, keep, *after],
-        )
+        with Coming(pair, step, range(first, settings.steps), settings.every) as batches:
+            fit(
+                step,
+                batches,
+                steps=settings.steps,
+                first=first,
+                before=_before(settings, step, looks),
+                after=[record, keep, *after],
+            )
         return Trained(step, candidates, history)
 
 
@@ -101,13 +101,6 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
         return f"stopped after {taken} of {steps} steps"
     place = shlex.quote(str(directory.path))
     return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` goes on from here"
-
-
-def _batches(pair: DomainPair | ScenePair, step: Step, device: torch.device) -> Callable[[int], Batch]:
-    def batch(index: int) -> Batch:
-        return on_device(pair.batch(index, guide=step.wants_guide), device)
-
-    return batch
 
 
 @dataclass(eq=False)

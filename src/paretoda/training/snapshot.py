@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -66,6 +67,14 @@ def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:
         for number, part in enumerate(_UNLABELLED, len(_LABELLED))
     )
     return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
+
+
+def pinned(batch: Batch, device: torch.device) -> Batch:
+    """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
+    if device.type != "cuda":
+        return batch
+    tensors = {name: None if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()}
+    return replace(batch, **tensors)
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
