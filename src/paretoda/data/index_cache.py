@@ -85,7 +85,7 @@ def _read(file: Path, folder: Path) -> Walk | None:
 def _write(file: Path, found: Walk) -> None:
     facts = {"images": len(found.images), "others": found.others, "folders": list(found.folders.items())}
     images = FileList.of(Path(), found.images).joined
-    arrays = {"images": images, "facts": json.dumps(facts).encode()}
+    text = json.dumps(facts).encode()
     temporary = None
     with suppress(OSError):
         try:
@@ -93,7 +93,7 @@ def _write(file: Path, found: Walk) -> None:
             # Not forced onto the disk: a file that a crash tears fails its checksums and is made again.
             descriptor, temporary = tempfile.mkstemp(dir=file.parent)
             with os.fdopen(descriptor, "wb") as out:
-                np.savez(out, **{name: np.frombuffer(text, np.uint8) for name, text in arrays.items()})
+                np.savez(out, images=np.frombuffer(images, np.uint8), facts=np.frombuffer(text, np.uint8))
             Path(temporary).replace(file)
         except BaseException:
             if temporary is not None:

@@ -60,11 +60,7 @@ class Predictor:
     ) -> NDArray[np.float32]:
         """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3.
 
-        Args:
-            samples: of the target's kind.
-            refined: by the class-wise discriminators as well.
-            batch_size: rows at a time.
-            workers: threads that read ahead; None: as many as fit.
+        `workers` threads read ahead; None: as many as fit.
         """
         batches = [
             self._scores(*predict(self.model, [inputs], device=self._device), refined=refined)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -73,8 +72,7 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
     if device.type != "cuda":
         return batch
-    tensors = {name: None if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()}
-    return replace(batch, **tensors)
+    return Batch(**{name: None if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()})
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
