@@ -11,10 +11,8 @@ folders of so many links to one JPEG, 1,000 a class, opens each in processes of 
 from __future__ import annotations
 
 import argparse
-import gc
 import json
 import os
-import sys
 import tempfile
 import time
 import zipfile
@@ -26,10 +24,10 @@ from typing import Any
 
 import numpy as np
 import torch
+from large_folders import start
 from PIL import Image
 
 _ARCHIVE = "office-caltech10/images-160px.zip"
-_WAYS = ("Path objects", "file list", "folder, labelled", "folder, unlabelled", "folder, from the index", "list file")
 
 
 def bare(paths: Sequence[Path], side: int) -> None:
@@ -103,94 +101,9 @@ def rate(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"images": images, "size": arguments.size, "bare_per_second": images / best, "ratios": found}
 
 
-def start(arguments: argparse.Namespace) -> dict[str, Any]:
-    """CPU seconds and memory to open folders of several sizes in several ways."""
-    from paretoda.data import open_samples
-
-    found: dict[str, Any] = {}
-    for count in arguments.counts:
-        with tempfile.TemporaryDirectory(dir=arguments.scratch) as scratch:
-            folder = _made(Path(scratch), count)
-            open_samples(folder.parent / "seed.jpg", labelled=False)  # what is imported late
-            os.environ["PARETODA_CACHE"] = f"{scratch}/cache"
-            found[str(count)] = {way: _in_a_child(way, folder) for way in _WAYS}
-    return {"counts": found}
-
-
-def _in_a_child(way: str, folder: Path) -> dict[str, float]:
-    ours, theirs = os.pipe()
-    child = os.fork()
-    if child == 0:
-        os.write(theirs, json.dumps(opened(way, folder)).encode())
-        os._exit(0)
-    os.close(theirs)
-    os.waitpid(child, 0)
-    with os.fdopen(ours) as pipe:
-        found: dict[str, float] = json.loads(pipe.read())
-    return found
-
-
-def _made(scratch: Path, count: int) -> Path:
-    """A folder with classes of 1,000 links each, an hour old, and a list file beside it."""
-    folder, seed = scratch / "images", scratch / "seed.jpg"
-    Image.fromarray(np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)).save(seed)
-    lines = []
-    for cls in range(count // 1000):
-        place = folder / f"class_{cls:04d}"
-        place.mkdir(parents=True)
-        for k in range(1000):
-            name = f"image_{1000 * cls + k:07d}.jpg"
-            os.link(seed, place / name)
-            lines.append(f"images/class_{cls:04d}/{name} {cls}\n")
-        os.utime(place, (time.time() - 3600,) * 2)
-    os.utime(folder, (time.time() - 3600,) * 2)
-    (scratch / "list.txt").write_text("".join(lines))
-    return folder
-
-
-def opened(way: str, folder: Path) -> dict[str, float]:
-    """What one way of opening the folder costs this process."""
-    from paretoda.data import open_samples
-    from paretoda.data.folders import find_images, unlabelled_folder
-
-    if way == "folder, from the index":  # written by the first call
-        unlabelled_folder(folder, cached=True)
-        gc.collect()
-    before, cpu = _memory("VmRSS"), time.process_time()
-    Path("/proc/self/clear_refs").write_text("5")
-    kept: Any
-    if way == "Path objects":
-        kept = [Path(place, name) for place, _, names in os.walk(folder) for name in names]
-    elif way == "file list":
-        kept = find_images(folder)[0]
-    elif way == "list file":
-        kept = open_samples(folder.parent / "list.txt", labelled=True)
-    elif way == "folder, from the index":
-        kept = unlabelled_folder(folder, cached=True)
-    else:
-        kept = open_samples(folder, labelled=way == "folder, labelled", index_cache=False)
-    seconds, peak = time.process_time() - cpu, _memory("VmHWM") - before
-    bulk = sys.getsizeof(kept) + sum(map(sys.getsizeof, kept)) if way == "Path objects" else _own(kept)
-    return {"files": len(kept), "cpu": seconds, "peak_mb": peak / 2**20, "kept_mb": bulk / 2**20}
-
-
-def _own(samples: Any) -> int:
-    """Bytes of names and labels."""
-    names = getattr(samples, "paths", samples)
-    labels = getattr(samples, "labels", None)
-    return len(names.joined) + names._ends.nbytes + (0 if labels is None else labels.values.nbytes)
-
-
-def _memory(field: str) -> int:
-    text = Path("/proc/self/status").read_text()
-    return int(next(line for line in text.splitlines() if line.startswith(field)).split()[1]) * 1024
-
-
 def _show(found: dict[str, Any]) -> None:
     if "ratios" in found:
-        print(
-            f"{found['images']} images to {found['size']} px; the bare loop made {found['bare_per_second']:.0f}/s at best"
-        )
+        print(f"{found['images']} images to {found['size']} px; the bare loop made {found['bare_per_second']:.0f}/s")
         for name, row in found["ratios"].items():
             cpu = "" if row["cpu"] is None else f"   per CPU second {row['cpu']:.2f}"
             print(f"{name:26}{row['wall']:6.2f}x ({row['low']:.2f}-{row['high']:.2f}){cpu}")
@@ -212,7 +125,7 @@ def main() -> None:
     parser.add_argument("--scratch", default="/dev/shm", help="for the folders; a million links need a million inodes")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     arguments = parser.parse_args()
-    found = rate(arguments) if arguments.what == "rate" else start(arguments)
+    found = rate(arguments) if arguments.what == "rate" else start(arguments.counts, arguments.scratch)
     print(json.dumps(found)) if arguments.json else _show(found)
 
 
