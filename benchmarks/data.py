@@ -16,7 +16,8 @@ import os
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
@@ -26,6 +27,7 @@ import numpy as np
 import torch
 from large_folders import start
 from PIL import Image
+from torch.utils.data import DataLoader, Dataset
 
 _ARCHIVE = "office-caltech10/images-160px.zip"
 
@@ -40,6 +42,28 @@ def bare(paths: Sequence[Path], side: int) -> None:
 def _in_processes(paths: list[Path], side: int, count: int) -> None:
     with get_context("fork").Pool(count) as pool:
         pool.starmap(bare, [(paths[k::count], side) for k in range(count)])
+
+
+class _Batches(Dataset[dict[str, Any]]):
+    """Batches by the number of their step, for processes."""
+
+    def __init__(self, batch: Callable[[int], Any], steps: int) -> None:
+        self.batch, self.steps = batch, steps
+
+    def __len__(self) -> int:
+        return self.steps
+
+    def __getitem__(self, step: int) -> dict[str, Any]:
+        return vars(self.batch(step))
+
+
+def _loaded(batch: Callable[[int], Any], numbers: Sequence[int], workers: int) -> Iterable[Any]:
+    return DataLoader(_Batches(batch, len(numbers)), batch_size=None, num_workers=workers)
+
+
+def _taken(read: Callable[..., Iterable[Any]], *arguments: object) -> None:
+    for _ in read(*arguments):
+        pass
 
 
 def _ways(folder: Path, images: int, size: int) -> tuple[dict[str, Callable[[], object]], int]:
@@ -58,22 +82,18 @@ def _ways(folder: Path, images: int, size: int) -> tuple[dict[str, Callable[[], 
     steps = images // 96
     side = round(size * 8 / 7)
 
-    def evaluated(workers: int) -> None:
-        for _ in in_order(pair.target.evaluate, places, workers):
-            pass
-
-    def trained(workers: int) -> None:
-        for _ in in_order(pair.batch, range(steps), workers):
-            pass
-
     ways: dict[str, Callable[[], object]] = {
         "bare loop": lambda: bare(paths, side),
         "bare, 2 processes": lambda: _in_processes(paths, side, 2),
     }
     for workers in (0, 1, 2):
-        ways[f"evaluation, {workers} workers"] = lambda workers=workers: evaluated(workers)  # type: ignore[misc]
+        ways[f"evaluation, {workers} workers"] = partial(_taken, in_order, pair.target.evaluate, places, workers)
     for workers in (0, 1, 2):
-        ways[f"training, {workers} workers"] = lambda workers=workers: trained(workers)  # type: ignore[misc]
+        ways[f"training, {workers} workers"] = partial(_taken, in_order, pair.batch, range(steps), workers)
+    for workers in (1, 2):
+        ways[f"training, {workers} processes of DataLoader"] = partial(
+            _taken, _loaded, pair.batch, range(steps), workers
+        )
     return ways, images
 
 
@@ -106,7 +126,7 @@ def _show(found: dict[str, Any]) -> None:
         print(f"{found['images']} images to {found['size']} px; the bare loop made {found['bare_per_second']:.0f}/s")
         for name, row in found["ratios"].items():
             cpu = "" if row["cpu"] is None else f"   per CPU second {row['cpu']:.2f}"
-            print(f"{name:26}{row['wall']:6.2f}x ({row['low']:.2f}-{row['high']:.2f}){cpu}")
+            print(f"{name:38}{row['wall']:6.2f}x ({row['low']:.2f}-{row['high']:.2f}){cpu}")
         return
     for count, ways in found["counts"].items():
         print(f"\n{int(count):,} files")
