@@ -119,6 +119,7 @@ def main() -> None:
     if arguments.child:
         work = timed if arguments.child == "time" else peaks
         points = [point for _, _, point in _points(arguments.axes)]
+        stepper(Point(), "exact")  # imports everything before processes are forked
         print(json.dumps([work(point, arguments.rounds) for point in [*points, Point()]]))
         return
     from curves_picture import draw

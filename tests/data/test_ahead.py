@@ -74,13 +74,22 @@ def test_work_is_done_beside_who_waits_for_it() -> None:
 
 
 def test_the_trainers_own_number_of_threads_stays() -> None:
-    before = torch.get_num_threads()
-    try:
+    found = []
+
+    def trains() -> None:  # in a thread that never asked for its number before: then it takes over what was set last
         torch.set_num_threads(2)
-        assert list(in_order(lambda _: torch.get_num_threads(), range(3), 2)) == [1, 1, 1]
-        assert torch.get_num_threads() == 2
-    finally:
-        torch.set_num_threads(before)
+        results = in_order(lambda _: torch.get_num_threads(), range(5), 2)
+        found.extend([next(results), torch.get_num_threads(), next(results), torch.get_num_threads()])
+        results.close()
+        found.append(torch.get_num_threads())
+
+    before = torch.get_num_threads()
+    for target in (trains, lambda: found.append(torch.get_num_threads())):
+        thread = threading.Thread(target=target)
+        thread.start()
+        thread.join()
+    torch.set_num_threads(before)
+    assert found == [1, 2, 1, 2, 2, 2]
 
 
 def test_processes_of_one_machine_share_its_cores(monkeypatch) -> None:

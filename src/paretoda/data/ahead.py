@@ -37,8 +37,8 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int
         yield from map(work, items)
         return
     waiting: deque[Future[Result]] = deque()
-    # One thread of torch's own each: several workers share the cores already.
-    with ThreadPoolExecutor(workers, "paretoda-reading", initializer=torch.set_num_threads, initargs=(1,)) as pool:
+    own = torch.get_num_threads()
+    with ThreadPoolExecutor(workers, "paretoda-reading", initializer=_one_core) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(work, item))
@@ -49,6 +49,14 @@ def in_order(work: Callable[[Item], Result], items: Iterable[Item], workers: int
         finally:
             for future in waiting:
                 future.cancel()
+            torch.set_num_threads(own)
+
+
+def _one_core() -> None:
+    # For this thread alone: several of them share the cores already. A thread takes over the number that was set last,
+    # by whomever, when it first asks for it: so it asks before, as who trains has done above.
+    torch.get_num_threads()
+    torch.set_num_threads(1)
 
 
 def in_batches(
