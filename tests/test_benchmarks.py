@@ -91,3 +91,30 @@ def test_the_rational_optimum_is_that_of_highs():
                 if weights is not None:
                     scale = np.abs(programme.objective).max()
                     assert programme.objective @ weights == pytest.approx(best, abs=1e-6 * scale)
+
+
+def test_the_plan_of_communication_counts_rows_as_they_are_sent():
+    for objectives in (2, 3, 5):
+        ways = _run("communication.py", "--objectives", str(objectives), "--processes", "64")["ways"]
+        plain = ways["plain DANN"]["gradients_mb"]
+        assert ways["exact"]["gradients_mb"] == pytest.approx((objectives + 1) * plain)
+        assert ways["exact, sharded"]["gradients_mb"] == pytest.approx((objectives + 2) / 2 * plain)
+        assert ways["last"]["gradients_mb"] == pytest.approx(plain, rel=0.1)
+        assert all(0 < way["efficiency_without_overlap"] <= way["efficiency"] < 1 for way in ways.values())
+
+
+@pytest.mark.slow
+def test_large_folders_are_opened_in_every_way_and_removed(tmp_path):
+    found = _run("data.py", "start", "--counts", "2000", "--scratch", str(tmp_path))["counts"]["2000"]
+    assert {row["files"] for row in found.values()} == {2000}
+    assert found["file list"]["kept_mb"] < 0.1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.slow
+def test_curves_write_a_table_and_a_picture(tmp_path):
+    command = [sys.executable, BENCHMARKS / "curves.py", "--axes", "K", "--rounds", "1", "--out", tmp_path / "curves"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert len((tmp_path / "curves.csv").read_text().splitlines()) == 1 + 4 * 3
+    assert "</svg>" in (tmp_path / "curves.svg").read_text()

@@ -128,7 +128,7 @@ def _named(file: Path) -> FileSamples:
     samples = open_list(file, labelled=True)
     assert samples.labels is not None
     if not samples.paths[0].exists():
-        raise DataError(f"{file}: {samples.shown[0]} is neither beside it nor one folder above; correct its paths")
+        raise DataError(f"{file}: {samples.paths.name(0)} is neither beside it nor one folder above; correct its paths")
     names = [path.parent.name for path in samples.paths]
     labels = [samples.labels.classes[value] for value in samples.labels.values]
     pairs = sorted(set(zip(labels, names, strict=True)))

@@ -67,7 +67,7 @@ def _about_domain(domain: str, samples: FileSamples, facts: Facts, told: Told | 
     assert samples.labels is not None
     counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
     errors = [*_classes(domain, counts, facts), *_counts(domain, counts, facts)]
-    bad = unreadable(samples.paths, thorough=False, progress=told and partial(told, domain))
+    bad = unreadable(samples.paths, range(len(samples)), thorough=False, progress=told and partial(told, domain))
     if bad:
         names = listed(samples.names(list(bad)))
         errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")

@@ -154,6 +154,8 @@ SETTINGS = (
     Setting("crops", int, 1, "crops of an image that its prediction is averaged over: 1 or 10"),
     Setting("class_balanced", bool, False, "draw the source's classes equally often"),
     Setting("skip_bad", bool, False, "leave out images that cannot be read, with a warning"),
+    Setting("workers", int, None, "threads that read images ahead; the cores but one, 8 at most, if not given"),
+    Setting("index_cache", bool, True, "keep the list of a large folder's files for the next run"),
     Setting("select", str, "ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'"),
     Setting("evaluate_every", int, None, "steps between candidates; a tenth of the steps if not given"),
     Setting("refresh_every", int, 50, "steps between looks at the whole sets"),

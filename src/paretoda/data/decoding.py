@@ -30,7 +30,8 @@ def decode(path: Path, at_least: int = 0) -> Image8:
         with open_image(path) as image:
             if at_least:
                 image.draft(None, (at_least, at_least))
-            return pixels(image)
+            ImageOps.exif_transpose(image, in_place=True)
+            return _eight_bits(image)
     except Exception as error:  # decoders raise whatever a broken file makes them stumble over
         raise _unreadable(path, error) from error
 
@@ -65,7 +66,10 @@ def _formats() -> tuple[str, ...]:
 
 def pixels(image: Image.Image) -> Image8:
     """The pixels, shape (h, w) where the image is grey, otherwise (h, w, 3)."""
-    image = ImageOps.exif_transpose(image)
+    return _eight_bits(ImageOps.exif_transpose(image))
+
+
+def _eight_bits(image: Image.Image) -> Image8:
     if image.mode.startswith(("I", "F")):
         return _deep(image)
     grey = image.mode in _GREY
@@ -73,7 +77,8 @@ def pixels(image: Image.Image) -> Image8:
         white = Image.new("RGBA", image.size, "white")
         white.alpha_composite(image.convert("RGBA"))
         image = white
-    return np.asarray(image.convert("L" if grey else "RGB"))
+    wanted = "L" if grey else "RGB"
+    return np.asarray(image if image.mode == wanted else image.convert(wanted))
 
 
 def check_file(path: Path, *, thorough: bool) -> None:

@@ -6,8 +6,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, Literal
 
-import numpy as np
-
 from paretoda.data.arrays import ArraySamples
 from paretoda.data.datasets import DatasetSamples
 from paretoda.data.decoding import SUFFIXES, shape_of
@@ -27,13 +25,9 @@ _TINY = 8
 
 def readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
     """The samples that can be decoded, None where none can, and why the others cannot."""
-    bad = unreadable(samples.paths, thorough=True, progress=progress)
-    keep = np.array([place for place in range(len(samples)) if place not in bad], dtype=np.int64)
-    if not len(keep):
-        return None, bad
-    labels = samples.labels and samples.labels.kept(keep)
-    paths = tuple(samples.paths[place] for place in keep)
-    return FileSamples(paths, tuple(samples.shown[place] for place in keep), labels, samples.notes), bad
+    bad = unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
+    keep = [place for place in range(len(samples)) if place not in bad]
+    return (samples.kept(keep) if keep else None), bad
 
 
 def about_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:

@@ -1,18 +1,24 @@
-"""Image files as samples: decoded when they are read, checked before."""
+"""Image files as samples: decoded when they are read; a few are looked at before, all of them where that is asked."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from paretoda.data.ahead import in_order
 from paretoda.data.decoding import check_file, decode, shape_of
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
 from paretoda.data.labels import Labels, listed
+from paretoda.data.reading import spare_cores
 from paretoda.data.samples import Image8, Index, Kind, Progress, content_hash, peeked
+
+LOOKED_AT = 1000
+"""Of larger sets so many files are looked at before the start, spread evenly; the doctor looks at all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,14 +26,12 @@ class FileSamples:
     """Image files in a fixed order.
 
     Args:
-        paths: where they are.
-        shown: their names in a table of predictions.
+        paths: where they are; their names stand in tables of predictions.
         labels: None where they were opened without labels.
         notes: what was left out.
     """
 
-    paths: tuple[Path, ...]
-    shown: tuple[str, ...]
+    paths: FileList
     labels: Labels | None = None
     notes: tuple[str, ...] = ()
 
@@ -45,7 +49,7 @@ class FileSamples:
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [printable(self.shown[place]) for place in index]
+        return [printable(self.paths.name(place)) for place in index]
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the files' bytes."""
@@ -55,43 +59,78 @@ class FileSamples:
         """Of a few files, from their headers."""
         return [shape_of(self.paths[place]) for place in peeked(len(self))]
 
+    def kept(self, keep: Index) -> FileSamples:
+        """These samples."""
+        labels = self.labels and self.labels.kept(np.asarray(keep, dtype=np.int64))
+        return replace(self, paths=self.paths.kept(keep), labels=labels)
+
 
 def checked(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
-    """The same samples if all files are whole images; with `skip_bad` those that are, and a note that names the others.
+    """The same samples if those files that are looked at are whole images.
 
-    Leaving files out needs certainty, so that every file is then decoded once.
+    With `skip_bad` those that are, and a note that names the others: leaving files out needs certainty, so that every
+    file is then decoded once.
     """
-    bad = unreadable(samples.paths, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    places = range(len(samples)) if skip_bad else peeked(len(samples), LOOKED_AT)
+    bad = unreadable(samples.paths, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    if bad and not skip_bad:
+        raise next(iter(bad.values()))
+    if len(places) < len(samples):
+        note = f"Of {len(samples)} image files {len(places)} were looked at; `paretoda doctor` looks at all."
+        return replace(samples, notes=(*samples.notes, note))
     if not bad:
         return samples
-    if not skip_bad:
-        raise next(iter(bad.values()))
-    keep = np.array([place for place in range(len(samples)) if place not in bad], dtype=np.int64)
-    if not keep.size:
+    keep = [place for place in places if place not in bad]
+    if not keep:
         raise DataError(f"none of the {len(samples)} image files can be read; for example, {next(iter(bad.values()))}")
-    names = listed(samples.names(sorted(bad)))
-    return FileSamples(
-        tuple(samples.paths[place] for place in keep),
-        tuple(samples.shown[place] for place in keep),
-        samples.labels and samples.labels.kept(keep),
-        (*samples.notes, f"{len(bad)} unreadable image files were left out: {names}."),
-    )
+    note = f"{len(bad)} unreadable image files were left out: {listed(samples.names(sorted(bad)))}."
+    return replace(samples.kept(keep), notes=(*samples.notes, note))
 
 
 def unreadable(
-    paths: Sequence[Path], *, thorough: bool, stop: bool = False, progress: Progress | None = None
+    paths: FileList,
+    places: Sequence[int],
+    *,
+    thorough: bool,
+    stop: bool = False,
+    progress: Progress | None = None,
 ) -> dict[int, DataError]:
-    """Positions of the files that are not whole images, and why; only the first where `stop` is set."""
-    bad: dict[int, DataError] = {}
-    for place, path in enumerate(paths):
+    """Those of the positions whose files are not whole images, and why; only the first where `stop` is set."""
+
+    def check(place: int) -> None:
+        check_file(paths[place], thorough=thorough)
+
+    return failures(check, places, stop=stop, progress=progress)
+
+
+def failures(
+    check: Callable[[int], None], places: Sequence[int], *, stop: bool, progress: Progress | None
+) -> dict[int, DataError]:
+    """The positions at which a check raises, and what; it runs on all cores.
+
+    Args:
+        check: of one position.
+        places: all positions.
+        stop: after the first.
+        progress: called after every position.
+    """
+
+    def error_at(place: int) -> DataError | None:
         try:
-            check_file(path, thorough=thorough)
+            check(place)
         except DataError as error:
-            bad[place] = error
-            if stop:
-                break
-        if progress is not None:
-            progress(place + 1, len(paths))
+            return error
+        return None
+
+    bad: dict[int, DataError] = {}
+    with closing(in_order(error_at, places, spare_cores())) as errors:
+        for done, (place, error) in enumerate(zip(places, errors, strict=True), start=1):
+            if error is not None:
+                bad[place] = error
+                if stop:
+                    break
+            if progress is not None:
+                progress(done, len(places))
     return bad
 
 

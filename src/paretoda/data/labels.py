@@ -36,11 +36,12 @@ class Labels:
 
 def from_names(names: Sequence[str]) -> Labels:
     """Each name is a class, in alphabetical order, or in numerical order where all are integers."""
-    clean = [unicodedata.normalize("NFC", name) for name in names]
-    found = set(clean)
+    clean = {name: unicodedata.normalize("NFC", name) for name in set(names)}
+    found = set(clean.values())
     order = sorted(found, key=int) if all(map(_is_integer, found)) else sorted(found)
-    position = {name: place for place, name in enumerate(order)}
-    return Labels(np.array([position[name] for name in clean], dtype=np.int64), tuple(order))
+    place = {text: number for number, text in enumerate(order)}
+    position = {name: place[text] for name, text in clean.items()}
+    return Labels(np.array([position[name] for name in names], dtype=np.int64), tuple(order))
 
 
 def from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from paretoda.data.decoding import SUFFIXES
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
 from paretoda.data.files import FileSamples
 from paretoda.data.labels import from_names
+from paretoda.data.walking import is_image
 
 
 def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSamples:
@@ -36,7 +37,7 @@ def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSa
     if not shown:
         raise DataError(f"{file} lists no images; write one `path label` per line")
     labels = from_names(names) if labelled else None
-    return FileSamples(tuple(root / path for path in shown), tuple(shown), labels)
+    return FileSamples(FileList.of(root, shown), labels)
 
 
 def _root(file: Path, lines: list[str]) -> Path:
@@ -55,9 +56,9 @@ def split_line(line: str, root: Path) -> tuple[str, str | None]:
         return path.strip(), label.strip()
     path, _, label = line.rpartition(" ")
     path = path.rstrip()
-    if not path or _is_image(line):
+    if not path or is_image(line):
         return line, None
-    if not _is_image(path) and os.path.isfile(root / line):
+    if not is_image(path) and os.path.isfile(root / line):
         return line, None
     return path, label
 
@@ -71,7 +72,3 @@ def read_text(file: Path) -> str:
     if "\0" in text:
         raise DataError(f"{file} is not a data set; give an image folder, an .npz file or a list of `path label` lines")
     return text
-
-
-def _is_image(path: str) -> bool:
-    return Path(path).suffix.lower() in SUFFIXES

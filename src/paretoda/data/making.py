@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from paretoda.data.errors import DataError
+from paretoda.data.files import FileSamples
 from paretoda.data.labels import Labels, listed
 from paretoda.data.opening import open_samples
 from paretoda.data.order import Places
 from paretoda.data.pair import DomainPair
+from paretoda.data.reading import Reading
 from paretoda.data.rows import Rows, feature_rows, image_rows
 from paretoda.data.samples import Progress, Samples
 from paretoda.data.scaling import fit_scaling
@@ -36,8 +38,13 @@ def make_pair(
         settings: seed, batch size, scaling and so on.
         progress: called while image files are checked.
     """
-    labelled = open_samples(source, labelled=True, skip_bad=settings.skip_bad, progress=progress)
-    unlabelled = open_samples(target, labelled=False, skip_bad=settings.skip_bad, progress=progress)
+    how: dict[str, Any] = {
+        "skip_bad": settings.skip_bad,
+        "index_cache": settings.reading.index_cache,
+        "progress": progress,
+    }
+    labelled = open_samples(source, labelled=True, **how)
+    unlabelled = open_samples(target, labelled=False, **how)
     labels = labels_in(labelled)
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
@@ -54,9 +61,9 @@ def make_pair(
         )
         settings = replace(settings, batch_size=largest)
     rows, said = _rows((labelled, unlabelled), (train, target_train), settings)
-    return DomainPair(
-        settings, labels.classes, labels.values, *rows, train, held, target_train, target_held, (*notes, *said)
-    )
+    parts = train, held, target_train, target_held
+    workers = threads_for(settings.reading, labelled, unlabelled)
+    return DomainPair(settings, labels.classes, labels.values, *rows, *parts, (*notes, *said), workers)
 
 
 def labels_in(source: Samples) -> Labels:
@@ -68,6 +75,13 @@ def labels_in(source: Samples) -> Labels:
         name = source.labels.classes[present[0]]
         raise DataError(f"the source has a single class, {name!r}; a classifier needs samples of at least two")
     return source.labels
+
+
+def threads_for(reading: Reading, *domains: Samples) -> int:
+    """Threads that read ahead; features lie in memory and need none."""
+    if any(samples.kind == "features" for samples in domains):
+        return 0
+    return reading.threads(files=all(isinstance(samples, FileSamples) for samples in domains))
 
 
 def check_match(source: Samples, target: Samples) -> None:

@@ -14,6 +14,7 @@ from paretoda.data.arrays import ArraySamples, array_samples, check_finite, open
 from paretoda.data.datasets import DatasetSamples, open_dataset
 from paretoda.data.decoding import SUFFIXES
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
 from paretoda.data.files import FileSamples, checked
 from paretoda.data.folders import labelled_folder, unlabelled_folder
 from paretoda.data.labels import matched
@@ -28,6 +29,7 @@ def open_samples(
     classes: Sequence[str] | None = None,
     root: Path | None = None,
     skip_bad: bool = False,
+    index_cache: bool = True,
     progress: Progress | None = None,
 ) -> Samples:
     """The samples behind a path, an array, a tuple (x, y[, classes]) or a torch dataset, checked.
@@ -38,9 +40,10 @@ def open_samples(
         classes: of a trained model: labels are matched to them by name.
         root: where the paths of a list file start; its own folder by default.
         skip_bad: leave unreadable images out, with a note, instead of raising.
+        index_cache: keep the list of a large folder's files for the next time.
         progress: called while image files are checked.
     """
-    samples = open_unchecked(what, labelled=labelled, root=root)
+    samples = open_unchecked(what, labelled=labelled, root=root, index_cache=index_cache)
     if isinstance(samples, FileSamples):
         samples = checked(samples, skip_bad=skip_bad, progress=progress)
     if isinstance(samples, ArraySamples) and samples.kind == "features":
@@ -51,13 +54,13 @@ def open_samples(
 
 
 def open_unchecked(
-    what: Any, *, labelled: bool, root: Path | None = None
+    what: Any, *, labelled: bool, root: Path | None = None, index_cache: bool = False
 ) -> ArraySamples | DatasetSamples | FileSamples:
     """The samples before files are looked into and features are checked for NaN."""
     if isinstance(what, (ArraySamples, DatasetSamples, FileSamples)):
         return what if labelled else replace(what, labels=None)
     if isinstance(what, (str, Path)):
-        return _open_path(Path(what).expanduser(), labelled, root)
+        return _open_path(Path(what).expanduser(), labelled, root, index_cache)
     if isinstance(what, tuple):
         if len(what) not in (2, 3):
             raise DataError(f"a tuple of {len(what)} is no data set; give (x, y) or (x, y, classes)")
@@ -76,9 +79,9 @@ def described(what: Any) -> str:
     return str(what) if isinstance(what, (str, Path)) else "the data"
 
 
-def _open_path(path: Path, labelled: bool, root: Path | None) -> ArraySamples | FileSamples:
+def _open_path(path: Path, labelled: bool, root: Path | None, index_cache: bool) -> ArraySamples | FileSamples:
     if path.is_dir():
-        return labelled_folder(path) if labelled else unlabelled_folder(path)
+        return labelled_folder(path, cached=index_cache) if labelled else unlabelled_folder(path, cached=index_cache)
     if not path.exists():
         raise DataError(f"{path} does not exist; give an image folder, an .npz file or a list of `path label` lines")
     if not path.is_file():
@@ -88,5 +91,5 @@ def _open_path(path: Path, labelled: bool, root: Path | None) -> ArraySamples | 
     if path.suffix.lower() in SUFFIXES:
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with one sub-folder per class")
-        return FileSamples((path,), (path.name,))
+        return FileSamples(FileList.of(path.parent, [path.name]))
     return open_list(path, labelled=labelled, root=root)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from paretoda.core.chance import derived_seed
+from paretoda.data.ahead import in_batches
 from paretoda.data.arrays import ArraySamples
 from paretoda.data.chance import batch_generator
 from paretoda.data.errors import DataError
@@ -44,6 +45,7 @@ class DomainPair:
         target_train: positions of the target's training part.
         target_held_out: positions of the guide part, which appears in `Batch.guide` only.
         notes: what the user should be told, one sentence each.
+        workers: threads that read ahead where many batches are wanted; 0 for features.
     """
 
     settings: PairSettings
@@ -56,6 +58,7 @@ class DomainPair:
     target_train: Places
     target_held_out: Places
     notes: tuple[str, ...] = ()
+    workers: int = 0
 
     @property
     def kind(self) -> Kind:
@@ -103,10 +106,8 @@ class DomainPair:
     def whole(self, part: Part, batch_size: int, processes: Processes = ALONE) -> Iterator[Tensor]:
         """All inputs of a part in order, with evaluation transforms; of several processes, each its share."""
         places = self.places(part)
-        places = places[processes.share(len(places))]
         rows = self.source if part.endswith("source") else self.target
-        for start in range(0, len(places), batch_size):
-            yield rows.evaluate(places[start : start + batch_size])
+        return in_batches(rows.evaluate, places[processes.share(len(places))], batch_size, self.workers)
 
     def labels_of(self, part: Part) -> Tensor:
         """The labels of a part of the source, in the order of `whole`."""
@@ -137,9 +138,8 @@ class DomainPair:
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
         scale_x, scale_z = fit_scaling(self.settings.scaling, x[self.source_train], z[self.target_train])
-        return replace(
-            self, source=feature_rows(ArraySamples(x), scale_x), target=feature_rows(ArraySamples(z), scale_z)
-        )
+        rows = feature_rows(ArraySamples(x), scale_x), feature_rows(ArraySamples(z), scale_z)
+        return replace(self, source=rows[0], target=rows[1], workers=0)
 
     def places(self, part: Part) -> Places:
         """The positions of a part among all samples of its domain."""

@@ -11,6 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from paretoda.data.ahead import in_batches
 from paretoda.data.errors import DataError
 from paretoda.data.order import Places
 from paretoda.data.samples import Samples
@@ -101,7 +102,9 @@ def image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
     return ImageRows(samples, transform, np.empty((count, *shape), np.uint8), np.zeros(count, dtype=bool))
 
 
-def tensors_of(samples: Samples, transform: Transform, batch_size: int, crops: int = 1) -> Iterator[Tensor]:
+def tensors_of(
+    samples: Samples, transform: Transform, batch_size: int, crops: int = 1, workers: int = 0
+) -> Iterator[Tensor]:
     """All samples in their order, in evaluation form: what a trained model predicts on.
 
     Args:
@@ -109,12 +112,14 @@ def tensors_of(samples: Samples, transform: Transform, batch_size: int, crops: i
         transform: of the model.
         batch_size: rows at a time, about.
         crops: with 10, every image gives ten rows, one after the other.
+        workers: threads that read ahead.
     """
     images = transform if isinstance(transform, ImageTransform) else None
     if images is None and crops > 1:
         raise DataError("features have no crops; leave out --crops")
-    size = max(1, batch_size // crops)
-    for start in range(0, len(samples), size):
-        places = range(start, min(start + size, len(samples)))
+
+    def rows(places: Places) -> Tensor:
         raw = samples.read(places, images.resized if images is not None else 0)
-        yield images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
+        return images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
+
+    return in_batches(rows, np.arange(len(samples)), max(1, batch_size // crops), workers)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from paretoda.data.errors import DataError
+from paretoda.data.reading import Reading
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]
@@ -29,6 +30,7 @@ class PairSettings:
         class_balanced: draw the source's classes equally often.
         skip_bad: leave unreadable images out instead of stopping.
         least_target: fewer target samples are an error.
+        reading: how the data are read, which decides nothing.
     """
 
     seed: int = 0
@@ -42,6 +44,7 @@ class PairSettings:
     class_balanced: bool = False
     skip_bad: bool = False
     least_target: int = 20
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:

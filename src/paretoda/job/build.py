@@ -9,6 +9,7 @@ import torch
 
 from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair, PairSettings
+from paretoda.data.reading import Reading
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
 from paretoda.job.assembly import assembled
@@ -54,6 +55,7 @@ def pair_settings(settings: Settings) -> PairSettings:
         augment="none" if settings.frozen else settings.augment,
         class_balanced=settings.class_balanced,
         skip_bad=settings.skip_bad,
+        reading=Reading(settings.workers, settings.index_cache),
     )
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -16,6 +15,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from paretoda.data import DomainPair
+from paretoda.data.index_cache import cache_folder
 from paretoda.data.samples import fingerprint
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.training.files import whole_file
@@ -23,13 +23,6 @@ from paretoda.training.files import whole_file
 Domain = Literal["source", "target"]
 Told = Callable[[str, int, int], None]
 """Called with what is being done, how much is done, and how much there is."""
-
-
-def cache_folder() -> Path:
-    """Where features are kept: $PARETODA_CACHE, or paretoda/ in the user's cache folder."""
-    own = os.environ.get("PARETODA_CACHE")
-    base = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
-    return Path(own) if own else base / "paretoda"
 
 
 def frozen_features(

@@ -16,6 +16,8 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
+from paretoda.data.making import threads_for
+from paretoda.data.reading import Reading
 from paretoda.data.rows import tensors_of
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
@@ -54,12 +56,16 @@ class Predictor:
     refiner: Tcm | None = None
     crops: int = 1
 
-    def probabilities(self, samples: Samples, *, refined: bool = False, batch_size: int = 256) -> NDArray[np.float32]:
-        """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3."""
-        device = next(self.model.parameters()).device
+    def probabilities(
+        self, samples: Samples, *, refined: bool = False, batch_size: int = 256, workers: int | None = None
+    ) -> NDArray[np.float32]:
+        """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3.
+
+        `workers` threads read ahead; None: as many as fit.
+        """
         batches = [
-            self._scores(*predict(self.model, [inputs], device=device), refined=refined)
-            for inputs in self._inputs(samples, batch_size, device, self.crops)
+            self._scores(*predict(self.model, [inputs], device=self._device), refined=refined)
+            for inputs in self._inputs(samples, batch_size, self.crops, workers)
         ]
         return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
 
@@ -69,9 +75,8 @@ class Predictor:
             return torch.softmax(logits, dim=1)
         if self.refiner is None:
             raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
-        device = next(self.model.parameters()).device
         with torch.no_grad():
-            return self.refiner.refined(features.to(device), logits.to(device)).cpu()
+            return self.refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
 
     def cropping(self, crops: int) -> Predictor:
         """The same with so many crops of an image in a prediction: 1 or 10."""
@@ -90,16 +95,22 @@ class Predictor:
 
     def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
         """What the encoder makes of the samples, shape (n, d)."""
-        device = next(self.model.parameters()).device
-        return predict(self.model, self._inputs(samples, batch_size, device), device=device)[0].numpy()
+        return predict(self.model, self._inputs(samples, batch_size), device=self._device)[0].numpy()
 
-    def _inputs(self, samples: Samples, batch_size: int, device: torch.device, crops: int = 1) -> Iterator[Tensor]:
-        for inputs in tensors_of(samples, self.transform, batch_size, crops):
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _inputs(
+        self, samples: Samples, batch_size: int, crops: int = 1, workers: int | None = None
+    ) -> Iterator[Tensor]:
+        threads = threads_for(Reading(workers), samples)
+        for inputs in tensors_of(samples, self.transform, batch_size, crops, threads):
             if self.backbone is None or self.scaling is None:
                 yield inputs
             else:
                 with evaluation_mode(self.backbone[1]):
-                    features = self.backbone[1](inputs.to(device)).cpu()
+                    features = self.backbone[1](inputs.to(self._device)).cpu()
                 yield self.scaling.evaluate(features.numpy())
 
     def save(self, weights: Path, description: Path) -> None:

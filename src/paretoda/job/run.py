@@ -86,7 +86,8 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
         inputs: the data of the run.
     """
     target = inputs.raw.target.samples
-    write_text(directory.predictions, predictions_table(predicted(run.model, target, run.model.probabilities(target))))
+    found = run.model.probabilities(target, workers=run.settings.workers)
+    write_text(directory.predictions, predictions_table(predicted(run.model, target, found)))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
     write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))

@@ -108,6 +108,10 @@ class Settings(BaseModel):
     crops: int = Field(1, description="crops of an image that its prediction is averaged over: 1 or 10")
     class_balanced: bool = Field(False, description="draw the source's classes equally often")
     skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
+    workers: int | None = Field(
+        None, ge=0, le=256, description="threads that read images ahead; the cores but one, 8 at most, if not given"
+    )
+    index_cache: bool = Field(True, description="keep the list of a large folder's files for the next run")
     select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
     evaluate_every: int | None = Field(
         None, ge=1, le=_MANY, description="steps between candidates; a tenth of the steps if not given"

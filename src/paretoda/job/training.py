@@ -7,13 +7,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-import torch
-
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
-from paretoda.domains import Batch, Snapshot
+from paretoda.domains import Snapshot
 from paretoda.gradients import NonFiniteError, Report
 from paretoda.job.candidates import Candidates
+from paretoda.job.coming import Coming
 from paretoda.job.directory import RunDirectory
 from paretoda.job.interrupt import InterruptedRunError, stop_requests
 from paretoda.job.metrics import metrics_line
@@ -22,7 +21,7 @@ from paretoda.job.settings import Settings
 from paretoda.training.checkpoint import CheckpointError, read, restore, save
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import own_chance, seed_everything
-from paretoda.training.snapshot import on_device, take_snapshot
+from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
 
 
@@ -101,14 +100,15 @@ def train(
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
         try:
-            fit(
-                tolerant,
-                _batches(pair, step, device),
-                steps=settings.steps,
-                first=first,
-                before=_before(settings, step, looks),
-                after=[record, keep, *after],
-            )
+            with Coming(pair, step, range(first, settings.steps), settings.every) as batches:
+                fit(
+                    tolerant,
+                    batches,
+                    steps=settings.steps,
+                    first=first,
+                    before=_before(settings, step, looks),
+                    after=[record, keep, *after],
+                )
         except NonFiniteError as error:
             raise ended_by(error, len(history), settings.steps, tolerant.skipped) from error
         return Trained(step, candidates, history)
@@ -143,13 +143,6 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
         return f"stopped after {taken} of {steps} steps"
     place = shlex.quote(str(directory.path))
     return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` goes on from here"
-
-
-def _batches(pair: DomainPair | ScenePair, step: Step, device: torch.device) -> Callable[[int], Batch]:
-    def batch(index: int) -> Batch:
-        return on_device(pair.batch(index, guide=step.wants_guide, processes=step.processes), device)
-
-    return batch
 
 
 @dataclass(eq=False)

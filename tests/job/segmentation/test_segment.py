@@ -89,7 +89,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
         stored = np.asarray(picture)
     alone = load_scene_predictor(directory.model, directory.description)
     samples = open_scenes(target, labelled=False)
-    assert np.array_equal(alone.scene(samples, 3).labels, stored)
+    assert np.array_equal(next(alone.scenes(samples, places=[3])).labels, stored)
     page = directory.report.read_text()
     assert page.count('class="views"') == 8
     assert "Overlap (IoU), held-out source" in page

@@ -8,12 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretoda.data.errors import DataError
 from paretoda.data.findings import Finding, attempt, shared_samples
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress
 from paretoda.data.segmentation.making import check_counts
-from paretoda.data.segmentation.opening import check_classes, check_scene, named, open_unchecked
+from paretoda.data.segmentation.opening import check_classes, named, open_unchecked, unusable
 from paretoda.data.segmentation.samples import SceneSamples
 from paretoda.data.segmentation.scene_arrays import ArrayScenes
 from paretoda.data.segmentation.scene_files import FileScenes
@@ -105,18 +104,10 @@ def _looked_at(
 def _usable(
     domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
 ) -> FileScenes | None:
-    bad: list[DataError] = []
-    keep = []
-    for place in range(len(scenes)):
-        try:
-            check_scene(scenes, place, thorough=True)
-            keep.append(place)
-        except DataError as error:
-            bad.append(error)
-        if progress is not None:
-            progress(place + 1, len(scenes))
+    bad = unusable(scenes, range(len(scenes)), thorough=True, progress=progress)
+    keep = [place for place in range(len(scenes)) if place not in bad]
     severity: Literal["error", "warning"] = "warning" if settings.skip_bad and keep else "error"
-    found += [Finding(severity, domain, f"{error}.") for error in bad[:5]]
+    found += [Finding(severity, domain, f"{error}.") for error in list(bad.values())[:5]]
     if len(bad) > 5:
         found.append(Finding(severity, domain, f"{len(bad)} of {len(scenes)} scenes cannot be used in all."))
     return scenes.kept(keep, scenes.notes) if keep else None

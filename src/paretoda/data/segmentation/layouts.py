@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
 from paretoda.data.folders import find_images, unlabelled_folder
 from paretoda.data.segmentation.label_files import palette_of
 from paretoda.data.segmentation.label_table import LabelTable
@@ -30,11 +31,13 @@ class Request:
         folder: that the user gave.
         labelled: False means that nothing but the existence of label folders is looked at.
         split: of Cityscapes and CamVid.
+        cached: keep the list of a large folder's files for the next time.
     """
 
     folder: Path
     labelled: bool
     split: str
+    cached: bool = False
 
 
 def find_scenes(request: Request) -> FileScenes:
@@ -49,8 +52,8 @@ def find_scenes(request: Request) -> FileScenes:
             f"{request.folder} has no label maps that are known; give the root of GTA5, Cityscapes, SYNTHIA or CamVid, "
             "or a folder with images/ and labels/"
         )
-    files = unlabelled_folder(request.folder)
-    return FileScenes(files.paths, files.shown, notes=files.notes)
+    files = unlabelled_folder(request.folder, cached=request.cached)
+    return FileScenes(files.paths, notes=files.notes)
 
 
 def _cityscapes(request: Request) -> FileScenes | None:
@@ -62,21 +65,25 @@ def _cityscapes(request: Request) -> FileScenes | None:
     if not (root / "leftImg8bit").is_dir():
         return None
     folder = _split_folder(root / "leftImg8bit", split)
-    images = [path for path in _images(folder) if path.stem.endswith(_LEFT)]
+    every = _images(folder, request)
+    images = every.kept([k for k, name in enumerate(every.names()) if PurePath(name).stem.endswith(_LEFT)])
     if not images:
         raise DataError(f"{folder} has no files *{_LEFT}.png; give the root of Cityscapes, above leftImg8bit")
     if not request.labelled:
-        return _without_labels(images, folder, CITYSCAPES)
+        return FileScenes(images, table=CITYSCAPES)
     labels = root / "gtFine" / split
     endings = ("_gtFine_labelIds.png", "_gtFine_labelTrainIds.png")
-    partners = [[_cityscapes_label(path, folder, labels, ending) for path in images] for ending in endings]
-    trained = not any(path.exists() for path in partners[0]) and any(path.exists() for path in partners[1])
-    table = CITYSCAPES_TRAIN_IDS if trained else CITYSCAPES
-    return _scenes(images, partners[trained], folder, table)
+    ids, train_ids = (
+        FileList.of(labels, [_cityscapes_label(name, ending) for name in images.names()]) for ending in endings
+    )
+    if not any(path.exists() for path in ids) and any(path.exists() for path in train_ids):
+        return FileScenes(images, train_ids, CITYSCAPES_TRAIN_IDS)
+    return FileScenes(images, ids, CITYSCAPES)
 
 
-def _cityscapes_label(path: Path, folder: Path, labels: Path, ending: str) -> Path:
-    return labels / path.relative_to(folder).parent / (path.stem.removesuffix(_LEFT) + ending)
+def _cityscapes_label(name: str, ending: str) -> str:
+    path = PurePath(name)
+    return str(path.with_name(path.stem.removesuffix(_LEFT) + ending))
 
 
 def _synthia(request: Request) -> FileScenes | None:
@@ -103,7 +110,7 @@ def _two_folders(request: Request) -> FileScenes | None:
     there = next((path for path in found.label_paths or () if path.is_file()), None)
     if there is None or not _has_cityscapes_colours(there):
         return found
-    return FileScenes(found.paths, found.shown, found.label_paths, CITYSCAPES, SLACK)
+    return FileScenes(found.paths, found.label_paths, CITYSCAPES, SLACK)
 
 
 def _has_cityscapes_colours(label: Path) -> bool:
@@ -116,24 +123,15 @@ def _has_cityscapes_colours(label: Path) -> bool:
 
 def _by_name(request: Request, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
     """Label files have their image's name, but are always PNGs."""
-    found = _images(images)
+    found = _images(images, request)
     if not request.labelled:
-        return _without_labels(found, images, table)
-    partners = [(labels / path.relative_to(images)).with_suffix(".png") for path in found]
-    return _scenes(found, partners, images, table)
+        return FileScenes(found, table=table)
+    partners = [str(PurePath(name).with_suffix(".png")) for name in found.names()]
+    return FileScenes(found, FileList.of(labels, partners), table)
 
 
-def _scenes(images: Sequence[Path], labels: Sequence[Path], folder: Path, table: LabelTable | None) -> FileScenes:
-    shown = tuple(str(path.relative_to(folder)) for path in images)
-    return FileScenes(tuple(images), shown, tuple(labels), table)
-
-
-def _without_labels(images: Sequence[Path], folder: Path, table: LabelTable | None) -> FileScenes:
-    return FileScenes(tuple(images), tuple(str(path.relative_to(folder)) for path in images), table=table)
-
-
-def _images(folder: Path) -> list[Path]:
-    images, _ = find_images(folder)
+def _images(folder: Path, request: Request) -> FileList:
+    images, _ = find_images(folder, cached=request.cached)
     if not images:
         raise DataError(f"{folder} has no image files; give a folder with images such as .png or .jpg")
     return images

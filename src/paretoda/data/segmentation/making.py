@@ -15,6 +15,7 @@ from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.rows import scene_rows
 from paretoda.data.segmentation.samples import SceneSamples, Size
+from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.data.segmentation.sequences import split_scenes
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
@@ -58,29 +59,21 @@ def make_scene_pair(
     notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
     rows = scene_rows(ours, for_source), scene_rows(theirs, for_target)
     parts = train, held, target_train, target_held
-    return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes))
+    workers = settings.reading.threads(files=isinstance(ours, FileScenes) and isinstance(theirs, FileScenes))
+    return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes), workers)
 
 
 def open_both(
     source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
 ) -> tuple[SceneSamples, SceneSamples]:
     """Both domains, checked against each other."""
-    ours = open_scenes(
-        source,
-        labelled=True,
-        table=settings.source_table,
-        split=settings.source_split,
-        skip_bad=settings.skip_bad,
-        progress=progress,
-    )
-    theirs = open_scenes(
-        target,
-        labelled=False,
-        table=settings.target_table,
-        split=settings.target_split,
-        skip_bad=settings.skip_bad,
-        progress=progress,
-    )
+    how: dict[str, Any] = {
+        "skip_bad": settings.skip_bad,
+        "index_cache": settings.reading.index_cache,
+        "progress": progress,
+    }
+    ours = open_scenes(source, labelled=True, table=settings.source_table, split=settings.source_split, **how)
+    theirs = open_scenes(target, labelled=False, table=settings.target_table, split=settings.target_split, **how)
     check_classes(ours, theirs)
     check_counts(ours, theirs, settings.least_target)
     return ours, theirs

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +14,11 @@ import numpy as np
 
 from paretoda.data.decoding import SUFFIXES, decode
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
+from paretoda.data.files import LOOKED_AT, failures
 from paretoda.data.labels import class_names, listed
 from paretoda.data.lists import read_text
-from paretoda.data.samples import Progress
+from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.label_files import read_ids, size_of
 from paretoda.data.segmentation.label_table import LabelTable
 from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
@@ -35,11 +38,12 @@ def open_scenes(
     table: LabelTable | str | None = None,
     split: str = "train",
     skip_bad: bool = False,
+    index_cache: bool = True,
     progress: Progress | None = None,
 ) -> SceneSamples:
     """The scenes behind a path, an array or a tuple (x, y[, classes]), their sizes and label files checked.
 
-    Only headers are read, so that a damaged file may raise later, when it is decoded.
+    Only headers are read, and of large sets only some, so that a damaged file may raise later, when it is decoded.
 
     Args:
         what: the root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines
@@ -48,26 +52,29 @@ def open_scenes(
         table: what the ids in the label files mean, or its name; by default the layout's, or `classes.txt`.
         split: of Cityscapes and CamVid; a path that ends in one wins.
         skip_bad: decode everything once, and leave out what cannot be used, with a note.
+        index_cache: keep the list of a large folder's files for the next time.
         progress: called while files are checked.
     """
-    scenes = open_unchecked(what, labelled=labelled, table=table, split=split)
+    scenes = open_unchecked(what, labelled=labelled, table=table, split=split, index_cache=index_cache)
     if not isinstance(scenes, FileScenes):
         return scenes
-    bad: dict[int, DataError] = {}
-    for place in range(len(scenes)):
-        try:
-            check_scene(scenes, place, thorough=skip_bad)
-        except DataError as error:
-            if not skip_bad:
-                raise
-            bad[place] = error
-        if progress is not None:
-            progress(place + 1, len(scenes))
+    places = range(len(scenes)) if skip_bad else peeked(len(scenes), LOOKED_AT)
+    bad = unusable(scenes, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    if bad and not skip_bad:
+        raise next(iter(bad.values()))
+    if len(places) < len(scenes):
+        note = f"Of {len(scenes)} scenes {len(places)} were looked at; `paretoda doctor` looks at all."
+        scenes = replace(scenes, notes=(*scenes.notes, note))
     return named(_without(scenes, bad))
 
 
 def open_unchecked(
-    what: Any, *, labelled: bool, table: LabelTable | str | None = None, split: str = "train"
+    what: Any,
+    *,
+    labelled: bool,
+    table: LabelTable | str | None = None,
+    split: str = "train",
+    index_cache: bool = False,
 ) -> ArrayScenes | FileScenes:
     """The scenes before their files are looked into."""
     table = None if table is None else find_table(table)
@@ -76,12 +83,24 @@ def open_unchecked(
             raise DataError("these scenes were opened without labels; open them with labels")
         return what if labelled else what.without_labels()
     if isinstance(what, (str, Path)):
-        return _open_path(Path(what).expanduser(), labelled, split, table)
+        return _open_path(Request(Path(what).expanduser(), labelled, split, index_cache), table)
     if isinstance(what, tuple) and len(what) in (2, 3):
         return array_scenes(*what, table=table) if labelled else array_scenes(what[0], table=table)
     if isinstance(what, tuple) or labelled:
         raise DataError("label maps are missing; give a path, or arrays (x, y) or (x, y, classes)")
     return array_scenes(what, table=table)
+
+
+def unusable(
+    scenes: FileScenes,
+    places: Sequence[int],
+    *,
+    thorough: bool,
+    stop: bool = False,
+    progress: Progress | None = None,
+) -> dict[int, DataError]:
+    """Those of the positions whose scenes cannot be used, and why; only the first where `stop` is set."""
+    return failures(partial(check_scene, scenes, thorough=thorough), places, stop=stop, progress=progress)
 
 
 def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
@@ -118,10 +137,10 @@ def check_classes(source: SceneSamples, other: SceneSamples) -> None:
         )
 
 
-def _open_path(path: Path, labelled: bool, split: str, table: LabelTable | None) -> ArrayScenes | FileScenes:
+def _open_path(request: Request, table: LabelTable | None) -> ArrayScenes | FileScenes:
+    path, labelled = request.folder, request.labelled
     if path.is_dir():
-        scenes = find_scenes(Request(path, labelled, split))
-        return _with_table(scenes, table, path)
+        return _with_table(find_scenes(request), table, path)
     if not path.is_file():
         raise DataError(f"{path} does not exist; give a data set's folder, an .npz file or a list of images and labels")
     if path.suffix.lower() == ".npz":
@@ -129,7 +148,7 @@ def _open_path(path: Path, labelled: bool, split: str, table: LabelTable | None)
     if path.suffix.lower() in SUFFIXES:
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with images/ and labels/")
-        return FileScenes((path,), (path.name,), table=table)
+        return FileScenes(FileList.of(path.parent, [path.name]), table=table)
     return _with_table(_open_list(path, labelled), table, path.parent)
 
 
@@ -153,14 +172,13 @@ def _open_list(file: Path, labelled: bool) -> FileScenes:
     above, first = file.absolute().parent.parent, pairs[0][1]
     above_it = not os.path.exists(file.parent / first) and os.path.isfile(above / first)
     root = above if above_it else file.parent
-    images = tuple(root / image for _, image, _ in pairs)
-    shown = tuple(image for _, image, _ in pairs)
+    images = FileList.of(root, [image for _, image, _ in pairs])
     if not labelled:
-        return FileScenes(images, shown)
+        return FileScenes(images)
     for number, _, label in pairs:
         if label is None:
             raise DataError(f"line {number} of {file} has no label file; write `image label` on every line")
-    return FileScenes(images, shown, tuple(root / label for _, _, label in pairs if label is not None))
+    return FileScenes(images, FileList.of(root, [label for _, _, label in pairs if label is not None]))
 
 
 def _split_line(line: str, number: int, file: Path) -> tuple[str, str | None]:

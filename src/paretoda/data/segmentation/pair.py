@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from paretoda.core.chance import derived_seed
+from paretoda.data.ahead import in_batches
 from paretoda.data.chance import batch_generator
 from paretoda.data.errors import DataError
 from paretoda.data.order import Places, endless
@@ -27,6 +28,7 @@ from paretoda.domains import Batch
 from paretoda.processes import ALONE, Processes
 
 _AT_ONCE = 8
+_COUNTED = 2000
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +47,7 @@ class ScenePair:
         target_held_out: positions of the guide part, which appears in `Batch.guide` only.
         translation: changes the looks of the source's training batches; the labels stay as they are.
         notes: what the user should be told, one sentence each.
+        workers: threads that read ahead where many batches are wanted.
     """
 
     settings: ScenePairSettings
@@ -58,6 +61,7 @@ class ScenePair:
     target_held_out: Places
     translation: Translation | None = None
     notes: tuple[str, ...] = ()
+    workers: int = 0
 
     @property
     def kind(self) -> Literal["segmentation"]:
@@ -110,28 +114,32 @@ class ScenePair:
             batch_size: b.
             most: where there are more, so many of them, spread evenly.
         """
-        places = self._some(part, most)
-        rows = self._rows(part)
-        for start in range(0, len(places), batch_size):
-            yield rows.evaluate(places[start : start + batch_size])
+        return in_batches(self._rows(part).evaluate, self._some(part, most), batch_size, self.workers)
 
     def labels_in_batches(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
         """The source's label maps of a part, in the order and at the size of `whole`, int64 (b, h, w) at a time."""
         if not part.endswith("source"):
             raise DataError(f"the part {part!r} has no labels: only the source has")
-        places = self._some(part, most)
-        return (
-            torch.from_numpy(self.source.maps(places[start : start + batch_size])).long()
-            for start in range(0, len(places), batch_size)
-        )
+
+        def maps(places: Places) -> Tensor:
+            return torch.from_numpy(self.source.maps(places)).long()
+
+        return in_batches(maps, self._some(part, most), batch_size, self.workers)
 
     def source_frequencies(self) -> Tensor:
-        """The share of each class among the valid pixels of the source's training part, shape (K,), float64."""
-        return class_shares(self.labels_in_batches("source", _AT_ONCE), len(self.classes))
+        """The share of each class among the valid pixels of the source's training part, shape (K,), float64.
+
+        Counted in 2,000 images where there are more.
+        """
+        return class_shares(self.labels_in_batches("source", _AT_ONCE, _COUNTED), len(self.classes))
 
     def source_priors(self, height: int, width: int) -> Tensor:
-        """How likely each class is at each place of a source image, 1 on average, shape (K, height, width)."""
-        return spatial_priors(self.labels_in_batches("source", _AT_ONCE), len(self.classes), (height, width))
+        """How likely each class is at each place of a source image, 1 on average, shape (K, height, width).
+
+        Counted in 2,000 images where there are more.
+        """
+        counted = self.labels_in_batches("source", _AT_ONCE, _COUNTED)
+        return spatial_priors(counted, len(self.classes), (height, width))
 
     def names(self, part: Part, index: Index | None = None) -> list[str]:
         """What a table calls these images of a part; all of them by default."""

@@ -11,6 +11,7 @@ from PIL import Image
 
 from paretoda.data.decoding import decode, shape_of
 from paretoda.data.errors import DataError
+from paretoda.data.file_list import FileList
 from paretoda.data.files import printable
 from paretoda.data.samples import Image8, Index, content_hash
 from paretoda.data.segmentation.label_files import read_ids
@@ -23,17 +24,15 @@ class FileScenes:
     """Image files and, in the same order, label files.
 
     Args:
-        paths: of the images.
-        shown: their names in a table.
+        paths: of the images; their names stand in tables.
         label_paths: None where they were opened without labels.
         table: of the label files.
         slack: a label map that is so many pixels larger or smaller than its image is resized to it.
         notes: what the user should know.
     """
 
-    paths: tuple[Path, ...]
-    shown: tuple[str, ...]
-    label_paths: tuple[Path, ...] | None = None
+    paths: FileList
+    label_paths: FileList | None = None
     table: LabelTable | None = None
     slack: int = 0
     notes: tuple[str, ...] = ()
@@ -74,7 +73,7 @@ class FileScenes:
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [printable(self.shown[place]) for place in index]
+        return [printable(self.paths.name(place)) for place in index]
 
     def sizes(self, index: Index) -> list[Size]:
         """From the files' headers."""
@@ -91,10 +90,8 @@ class FileScenes:
 
     def kept(self, keep: Sequence[int], notes: tuple[str, ...]) -> FileScenes:
         """These scenes, with new notes."""
-        labels = self.label_paths and tuple(self.label_paths[place] for place in keep)
-        paths = tuple(self.paths[place] for place in keep)
-        shown = tuple(self.shown[place] for place in keep)
-        return replace(self, paths=paths, shown=shown, label_paths=labels, notes=notes)
+        labels = self.label_paths and self.label_paths.kept(keep)
+        return replace(self, paths=self.paths.kept(keep), label_paths=labels, notes=notes)
 
 
 def check_sizes(image: Size, label: Size, path: Path, label_path: Path, slack: int) -> None:

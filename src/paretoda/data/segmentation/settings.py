@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, get_args
 
 from paretoda.data.errors import DataError
+from paretoda.data.reading import Reading
 
 ConventionName = Literal["torchvision", "caffe"]
 
@@ -33,6 +34,7 @@ class ScenePairSettings:
         target_split: of Cityscapes and CamVid.
         skip_bad: leave scenes out that cannot be read, instead of stopping.
         least_target: fewer target images are an error.
+        reading: how the data are read, which decides nothing.
     """
 
     seed: int = 0
@@ -50,6 +52,7 @@ class ScenePairSettings:
     target_split: str = "train"
     skip_bad: bool = False
     least_target: int = 20
+    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:

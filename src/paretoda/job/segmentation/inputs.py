@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from paretoda.data.reading import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
 from paretoda.job.frozen import Told
 from paretoda.job.segmentation.build import make_scene_step
@@ -68,7 +69,8 @@ class SceneInputs:
         if cycle_plan(settings).semantic and not (file is not None and file.exists()):
             semantic = _source_network(settings, self.pair, device)
         made = cycle_translation(settings, self.pair, file, semantic, told)
-        return replace(self, pair=replace(self.pair, translation=made))
+        # Nothing is read ahead: the network that translates may round otherwise in a thread that has one core.
+        return replace(self, pair=replace(self.pair, translation=made, workers=0))
 
     def predictor(self, step: Step) -> ScenePredictor:
         """A copy of the step's present model for new images of the target."""
@@ -102,6 +104,7 @@ def scene_pair_settings(settings: Settings) -> ScenePairSettings:
         source_size=two_sides(settings.source_size),
         convention=settings.convention,
         skip_bad=settings.skip_bad,
+        reading=Reading(settings.workers, settings.index_cache),
         **_AUGMENTS[augment],
     )
 

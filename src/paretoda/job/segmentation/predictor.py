@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +14,11 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from paretoda.data.ahead import in_order
+from paretoda.data.reading import Reading
 from paretoda.data.samples import Image8
 from paretoda.data.segmentation import SceneSamples, SceneTransform
+from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.directory import RunError
 from paretoda.job.predictor import loaded
@@ -65,18 +68,36 @@ class ScenePredictor:
     model: Segmenter
     refiner: Tcm | None = None
 
-    def scenes(self, samples: SceneSamples, *, refined: bool = False) -> Iterator[Scene]:
-        """One image after the other, in the samples' order."""
-        return (self.scene(samples, place, refined=refined) for place in range(len(samples)))
+    def scenes(
+        self,
+        samples: SceneSamples,
+        *,
+        refined: bool = False,
+        places: Sequence[int] | None = None,
+        workers: int | None = None,
+    ) -> Iterator[Scene]:
+        """One image after the other.
 
-    def scene(self, samples: SceneSamples, place: int, *, refined: bool = False) -> Scene:
-        """The image at that position; with `refined`, by the ρ of Eq. 3."""
-        image = samples.read([place])[0]
+        Args:
+            samples: images of the target's kind.
+            refined: by the ρ of Eq. 3.
+            places: positions among the samples, in order; all by default.
+            workers: threads that read ahead; None: as many as fit.
+        """
+
+        def read(place: int) -> tuple[str, Image8]:
+            return samples.names([place])[0], samples.read([place])[0]
+
+        threads = Reading(workers).threads(files=isinstance(samples, FileScenes))
+        for name, image in in_order(read, range(len(samples)) if places is None else places, threads):
+            yield self._scene(name, image, refined=refined)
+
+    def _scene(self, name: str, image: Image8, *, refined: bool) -> Scene:
         probabilities = self.probabilities(image, refined=refined)
         confidence, labels = probabilities.max(dim=0)
         uncertain = torch.special.entr(probabilities).sum(0) / np.log(len(self.classes))
         return Scene(
-            samples.names([place])[0],
+            name,
             image,
             labels.to(torch.uint8).numpy(),
             confidence.numpy(),

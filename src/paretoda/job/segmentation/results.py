@@ -140,8 +140,8 @@ def measured(
     places = range(len(samples)) if places is None else places
     counts = torch.zeros(len(model.classes), len(model.classes) + 1, dtype=torch.int64)
     confidences = []
-    for done, place in enumerate(places, start=1):
-        scene = model.scene(samples, place, refined=refined)
+    scenes = model.scenes(samples, refined=refined, places=places)
+    for done, (place, scene) in enumerate(zip(places, scenes, strict=True), start=1):
         truth = samples.read_labels([place])[0]
         counts += confusion(torch.from_numpy(truth), torch.from_numpy(scene.labels), len(model.classes))
         confidences.append(float(scene.confidence.mean()))
@@ -160,8 +160,7 @@ def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence
     order = np.argsort(np.asarray(confidences), kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).astype(int))]
     found = []
-    for place in chosen.tolist():
-        one = model.scene(samples, place)
+    for place, one in zip(chosen.tolist(), model.scenes(samples, places=chosen.tolist()), strict=True):
         truth = samples.read_labels([place])[0] if samples.labelled else None
         uncertain = (one.entropy, float(one.confidence.mean()))
         found.append(scene_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
@@ -197,7 +196,12 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
     """Predictions, results and page first, the model last: where it is, all is there."""
     samples = inputs.pair.target.samples
     written = write_maps(
-        run.model.scenes(samples), run.model, directory.maps, overlays=False, count=len(samples), told=told
+        run.model.scenes(samples, workers=run.settings.workers),
+        run.model,
+        directory.maps,
+        overlays=False,
+        count=len(samples),
+        told=told,
     )
     write_text(directory.predictions, written.table())
     write_json(directory.results, run.summary())
