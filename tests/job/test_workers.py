@@ -17,6 +17,7 @@ from paretoda.data.errors import DataError
 from paretoda.data.segmentation import ScenePairSettings, make_scene_pair
 from paretoda.domains import Batch
 from paretoda.job.coming import Coming
+from paretoda.processes import ALONE
 from paretoda.training.snapshot import pinned
 
 QUICK = {"steps": 4, "batch_size": 4, "bottleneck": 4, "evaluate_every": 2, "refresh_every": 2, "reference": False}
@@ -53,6 +54,7 @@ class Wanting:
 
     device = torch.device("cpu")
     guide = object()
+    processes = ALONE
 
     def __init__(self, wanted):
         self.wanted = list(wanted)

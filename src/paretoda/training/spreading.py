@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 
 
 def check_spread(step: Step) -> None:
-    """Raise a ValueError that says what to do where several processes cannot take this step; prepare the encoder."""
-    if isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
+    """Raise a ValueError that says what to do where this step cannot be taken by its processes; prepare FSDP."""
+    several = step.processes.size > 1
+    if several and isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
         name = type(step.scheme).__name__.lower()
         raise ValueError(f"the scheme {name!r} trains in one process only: start it without torchrun")
-    if step.accumulate > 1:
+    if several and step.accumulate > 1:
         raise ValueError("micro-batches are for one process: leave out accumulate, or start it without torchrun")
-    check_layers(step.model.encoder)
-    if sharded(step.model.parameters()) and step.clip is not None:
+    if several:
+        check_layers(step.model.encoder)
+    if step.clip is not None and sharded(step.model.parameters()):
         raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")
     for part in step.model.encoder.modules():
         if isinstance(part, Sharding):

@@ -71,8 +71,7 @@ class Step:
             self.scaler = torch.amp.GradScaler(self.device.type)
         if isinstance(self.scheme, Strategy):
             self.scheme.check(self)
-        if self.processes.size > 1:
-            check_spread(self)
+        check_spread(self)
 
     @property
     def device(self) -> torch.device:
