@@ -156,11 +156,12 @@ class RunDirectory:
 
     def first_metrics(self, taken: int) -> list[dict[str, Any]]:
         """The lines of the first `taken` steps; no other stays: a killed run may have written more, or half a line."""
-        if self.metrics.exists():
-            lines = self.metrics.read_bytes().splitlines(keepends=True)[:taken]
+        written = self.metrics.read_bytes() if self.metrics.exists() else b""
+        lines = b"".join(written.splitlines(keepends=True)[:taken])
+        if lines != written:
             with whole_file(self.metrics) as file:
-                file.writelines(lines)
-        found = self.read_metrics() if self.metrics.exists() else []
+                file.write(lines)
+        found = self.read_metrics() if lines else []
         if len(found) < taken:
             raise RunError(f"{self.metrics} lacks lines of the first {taken} steps; start again with --overwrite")
         return found
@@ -202,14 +203,8 @@ class RunDirectory:
             raise RunError(f"{path} is no table of names and values; the run is damaged")
         return values
 
-    def drop_candidates(self) -> None:
-        """Remove the candidates once one is chosen."""
-        for file in self.checkpoint.parent.glob("candidate-*.safetensors"):
-            file.unlink()
-
     def tidy(self) -> None:
         """Remove what a killed process was about to write, and of a finished run its candidates."""
-        for file in unfinished(self.path):
+        candidates = self.checkpoint.parent.glob("candidate-*.safetensors") if self.model.exists() else ()
+        for file in (*unfinished(self.path), *candidates):
             file.unlink(missing_ok=True)
-        if self.model.exists():
-            self.drop_candidates()

@@ -92,4 +92,4 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
     write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))
     run.model.save(directory.model, directory.description)
-    directory.drop_candidates()
+    directory.tidy()

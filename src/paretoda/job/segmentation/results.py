@@ -209,7 +209,7 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
     pictures = pictures_of_scenes(run.model, inputs, [row[2] for row in written.rows])
     write_text(directory.report, run_page(replace(facts, pictures=pictures)))
     run.model.save(directory.model, directory.description)
-    directory.drop_candidates()
+    directory.tidy()
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
