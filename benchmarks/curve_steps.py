@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 VARIANTS = ("sum", "exact", "last")
 """The plain sum; weights from the gradients of all shared parameters; from those of the last layer."""
@@ -30,12 +31,12 @@ def stepper(point: Point, variant: str) -> Callable[[], None]:
     from paretoda.schemes import SCHEMES
 
     torch.manual_seed(0)
-    shape = {"features": 256, "classes": point.classes}
+    shape: dict[str, Any] = {"features": 256, "classes": point.classes}
     first = nn.Sequential(nn.Linear(point.inputs, 512), nn.ReLU())
     last = nn.Linear(512, 256)
     encoder, head = nn.Sequential(first, last), nn.Linear(256, point.classes)
     names = ["source", "alignment", "target"][: point.objectives]
-    made = {"source": CrossEntropy(**shape)}
+    made: dict[str, Any] = {"source": CrossEntropy(**shape)}
     made |= {"alignment": make_alignment("dann", **shape)} if "alignment" in names else {}
     made |= {"target": make_target_loss("tcm", **shape)} if "target" in names else {}
     for place in range(3, point.objectives):
@@ -43,7 +44,7 @@ def stepper(point: Point, variant: str) -> Callable[[], None]:
     scale = {name: 1 + 0.1 * place for place, name in enumerate(made)}  # further losses see other temperatures
     x, z, held = torch.randn(3, point.batch, point.inputs).unbind()
     labels, index = torch.randint(point.classes, (point.batch,)), torch.arange(point.batch)
-    guide = make_target_loss("im", **shape)
+    guide: Any = make_target_loss("im", **shape)
     scheme = SCHEMES["linear" if variant == "sum" else "paretoda"]()
     networks = [encoder, head, *made.values()]
 

@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.arrays import reading_npz
 from paretoda.data.decoding import SUFFIXES
 from paretoda.data.errors import DataError
 from paretoda.data.file_list import FileList
+from paretoda.data.npz import reading_npz
 from paretoda.data.walking import Walk, stamp, walk
 
 _LAYOUT = 1

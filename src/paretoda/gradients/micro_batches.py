@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -54,7 +55,7 @@ class MicroBatches:
         self.sizes = [len(tensor) for tensor in given]
         self._parts = _split(given, min(parts, *self.sizes))
         device = given[0].device
-        self._autocast = {
+        self._autocast: dict[str, Any] = {
             "device_type": device.type,
             "dtype": torch.get_autocast_dtype(device.type),
             "enabled": torch.is_autocast_enabled(device.type),
@@ -71,7 +72,7 @@ class MicroBatches:
 
     def split(self) -> tuple[Tensor, ...]:
         """The features of each of the inputs."""
-        return self.features.split(self.sizes)
+        return self.features.split_with_sizes(self.sizes)
 
     def _look(self, in_two: bool) -> Tensor:
         """The features of all rows, a leaf that wants a gradient."""

@@ -48,7 +48,7 @@ def checkpoint_activations(network: nn.Module, blocks: Sequence[nn.Module] | Non
             "the network has no blocks that are known: name its modules, from one tensor to one, in blocks"
         )
     for block in chosen:
-        block.forward = MethodType(_forward, block)  # type: ignore[method-assign]  # a copy of the block has its own
+        block.forward = MethodType(_forward, block)  # a copy of the block has its own
 
 
 def _forward(block: nn.Module, inputs: Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import nn
 
@@ -49,6 +51,6 @@ def compile_encoder(encoder: nn.Module, backend: str = "inductor") -> None:
         functorch.donated_buffer = False
     if hasattr(dynamo, "recompile_limit"):  # training, guide, evaluation: each is code of its own, for every network
         dynamo.recompile_limit = max(dynamo.recompile_limit, _VERSIONS)
-    options = {"fallback_random": True} if backend == "inductor" else None
+    options: dict[str, Any] | None = {"fallback_random": True} if backend == "inductor" else None
     # What Module.compile does; but of a plain Sequential that would compile nothing (pytorch #150915).
     encoder._compiled_call_impl = torch.compile(encoder.forward, backend=backend, options=options)

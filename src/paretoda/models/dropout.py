@@ -43,4 +43,5 @@ def _dropped(layer: nn.Module, total: int, rows: Tensor, part: Tensor) -> Tensor
     if isinstance(layer, _SPATIAL):  # whole channels: one draw for each
         inner = torch.Size([inner[0], *(1 for _ in inner[1:])])
     whole = torch.ones(total, *inner, dtype=part.dtype, device=part.device)
-    return part * type(layer).forward(layer, whole)[rows]
+    drawn: Tensor = type(layer).forward(layer, whole)
+    return part * drawn[rows]
