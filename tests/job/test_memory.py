@@ -13,6 +13,7 @@ from paretoda.job.adapt import adapt
 from paretoda.job.combinations import CIRCUMSTANCES, REFUSED, WAYS, refusal, refuses
 from paretoda.job.listeners import Listeners
 from paretoda.job.settings import SettingsError, make_settings
+from paretoda.models.cnn import cnn
 from paretoda.models.compiling import NoCompilerError, compile_encoder
 
 WAY = {
@@ -39,6 +40,12 @@ CIRCUMSTANCE = {
 def settings_of(row, way):
     found = {**CIRCUMSTANCE.get(row, WAY.get(row, {})), **WAY[way]}
     return {**found, "method": "advent", "bottleneck": 256} if "task" in found else found
+
+
+def stored_weights(folder):
+    """A backbone that can be frozen."""
+    torch.save(cnn(1).state_dict(), folder / "cnn.pth")
+    return {"backbone": "cnn", "backbone_weights": str(folder / "cnn.pth")}
 
 
 CELLS = [(row, way) for row, way in product((*CIRCUMSTANCES, *WAYS[:4]), WAYS) if row != way]
@@ -77,7 +84,7 @@ def test_what_combines_trains_as_without_it(row, way, monkeypatch, tmp_path):
     monkeypatch.setenv("PARETODA_CACHE", str(tmp_path))
     monkeypatch.setattr(memory, "compile_encoder", partial(compile_encoder, backend="aot_eager"))
     kind = "features" if row == "feature data" else "images"
-    settings = {**settings_of(row, way), "bn": "per-domain"}
+    settings = {**settings_of(row, way), "bn": "per-domain", **(stored_weights(tmp_path) if row == "frozen" else {})}
     plain = {k: v for k, v in settings.items() if k not in WAY[way] and k not in WAY.get(row, {})}
     with functorch.patch(donated_buffer=functorch.donated_buffer), dynamo.patch(recompile_limit=dynamo.recompile_limit):
         _, mine = steps(settings, kind=kind)
