@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from paretoda.bench.store import Row
 from paretoda.evaluation.choice import ENSEMBLE, choose
+from paretoda.job.directory import RunError
 
 
 def select_variants(rows: Sequence[Row]) -> list[Row]:
@@ -22,5 +23,9 @@ def _best(group: list[Row]) -> Row:
         return (finished or group)[0]
     judge = next((row["judge"] for row in reversed(group) if row.get("judge")), "")
     witnesses = ENSEMBLE if judge in ("", "ensemble") else (judge,)
+    for row in finished:
+        if missing := [name for name in witnesses if (row.get("scores") or {}).get(name) is None]:
+            told = f"{row['name']!r} ran {row['task']} in several variants, one without the score {missing[0]!r}"
+            raise RunError(f"{told}; remove its line, and the run is made again")
     scores = {name: [row["scores"][name] for row in finished] for name in witnesses}
     return {**finished[choose(scores, judge or "ensemble").index], "judge": judge}

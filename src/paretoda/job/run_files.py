@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Sequence
-from math import copysign, inf
+from math import copysign, inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -64,7 +64,7 @@ class Results(BaseModel):
     @model_validator(mode="after")
     def _same_scores(self) -> Results:
         for row in self.candidates:
-            if row.get("step") is None or set(row) != set(self.candidates[0]):
+            if not isfinite(row.get("step") or 0) or set(row) != {"step", *self.candidates[0]}:
                 raise ValueError("the candidates have no step, or not the same scores")
         return self
 

@@ -67,7 +67,7 @@ def base_row(runs: Sequence[Row]) -> str:
 def plain_sums(runs: Sequence[Row]) -> dict[str, str]:
     """Contender -> the one that adds up the same losses with equal weights; where only one does, all go with it."""
     losses = {row["name"]: _losses(row) for row in runs if _losses(row) not in (None, ("source-only", "none"))}
-    told = {row["name"]: row["settings"] for row in runs if row["name"] in losses}
+    told = {row["name"]: row.get("settings") or {} for row in runs if row["name"] in losses}
     equal = [name for name in told if told[name].get("scheme") == "linear" and not told[name].get("loss_weights")]
     sums = {losses[name]: name for name in reversed(equal)}
     only = equal[0] if len(sums) == 1 else None

@@ -37,5 +37,5 @@ def _percent(value: float | None) -> str:
     return "–" if value is None else f"{100 * value:.1f} %"  # noqa: RUF001
 
 
-def _number(value: float, digits: int = 4) -> str:
-    return f"{value + 0.0:.{digits}f}"  # no minus zero
+def _number(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value + 0.0:.{digits}f}"  # noqa: RUF001  (and no minus zero)
