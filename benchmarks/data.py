@@ -54,7 +54,7 @@ class _Batches(Dataset[dict[str, Any]]):
         return self.steps
 
     def __getitem__(self, step: int) -> dict[str, Any]:
-        return vars(self.batch(step))
+        return dict(vars(self.batch(step)))
 
 
 def _loaded(batch: Callable[[int], Any], numbers: Sequence[int], workers: int) -> Iterable[Any]:

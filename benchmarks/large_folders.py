@@ -92,7 +92,7 @@ def _own(samples: Any) -> int:
     """Bytes of names and labels."""
     names = getattr(samples, "paths", samples)
     labels = getattr(samples, "labels", None)
-    return len(names.joined) + names._ends.nbytes + (0 if labels is None else labels.values.nbytes)
+    return int(len(names.joined) + names._ends.nbytes + (0 if labels is None else labels.values.nbytes))
 
 
 def _memory(field: str) -> int:
