@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 VARIANTS = ("sum", "exact", "last")
 """The plain sum; weights from the gradients of all shared parameters; from those of the last layer."""
@@ -26,25 +25,23 @@ def stepper(point: Point, variant: str) -> Callable[[], None]:
     from torch import nn
 
     import paretoda
-    from paretoda.domains import Source, Target
-    from paretoda.objectives import CrossEntropy, make_alignment, make_target_loss
+    from paretoda.domains import Objective, Source, Target
+    from paretoda.objectives import CrossEntropy, Dann, Information, Tcm
     from paretoda.schemes import SCHEMES
 
     torch.manual_seed(0)
-    shape: dict[str, Any] = {"features": 256, "classes": point.classes}
+    shape = 256, point.classes
     first = nn.Sequential(nn.Linear(point.inputs, 512), nn.ReLU())
     last = nn.Linear(512, 256)
     encoder, head = nn.Sequential(first, last), nn.Linear(256, point.classes)
-    names = ["source", "alignment", "target"][: point.objectives]
-    made: dict[str, Any] = {"source": CrossEntropy(**shape)}
-    made |= {"alignment": make_alignment("dann", **shape)} if "alignment" in names else {}
-    made |= {"target": make_target_loss("tcm", **shape)} if "target" in names else {}
-    for place in range(3, point.objectives):
-        made[f"im-{place}"] = make_target_loss("im", **shape)
+    kinds: list[type[Objective]] = [CrossEntropy, Dann, Tcm]
+    kinds += [Information] * (point.objectives - 3)
+    names = ["source", "alignment", "target", *(f"target-{place}" for place in range(2, point.objectives - 1))]
+    made = {name: kind(*shape) for name, kind in list(zip(names, kinds, strict=True))[: point.objectives]}
     scale = {name: 1 + 0.1 * place for place, name in enumerate(made)}  # further losses see other temperatures
     x, z, held = torch.randn(3, point.batch, point.inputs).unbind()
     labels, index = torch.randint(point.classes, (point.batch,)), torch.arange(point.batch)
-    guide: Any = make_target_loss("im", **shape)
+    guide = Information(*shape)
     scheme = SCHEMES["linear" if variant == "sum" else "paretoda"]()
     networks = [encoder, head, *made.values()]
 

@@ -98,7 +98,8 @@ def rows(axes: Sequence[str], rounds: int) -> list[dict[str, Any]]:
     """One row for every point and variant."""
     points = _points(axes)
     seconds, bytes_ = (measured(what, axes, rounds) for what in ("time", "memory"))
-    unit = seconds[-1]["sum"]  # the middle point, measured last
+    middle = [times["sum"] for (_, _, point), times in zip(points, seconds, strict=False) if point == Point()]
+    unit = median([*middle, seconds[-1]["sum"]])  # once more at the end
     table = []
     for (axis, size, point), times, memory in zip(points, seconds, bytes_, strict=False):
         shared = 512 * (point.inputs + 1) + 131_328

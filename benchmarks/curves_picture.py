@@ -8,6 +8,7 @@ from typing import Any
 
 _COLOURS = {"sum": "#777777", "exact": "#1f5fa8", "last": "#c8641e"}
 _LABELS = {"d": "shared parameters d", "m": "objectives m", "K": "classes K", "batch": "samples a domain"}
+_TICKS = (0.5, 1, 2, 5, 10)
 
 
 def draw(table: Sequence[dict[str, Any]], file: Path) -> None:
@@ -16,7 +17,13 @@ def draw(table: Sequence[dict[str, Any]], file: Path) -> None:
 
     mpl.use("Agg")
     mpl.rcParams.update(
-        {"svg.hashsalt": "paretoda", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+        {
+            "svg.hashsalt": "paretoda",
+            "svg.fonttype": "none",
+            "font.size": 9,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+        }
     )
     import matplotlib.pyplot as plt
 
@@ -30,9 +37,11 @@ def draw(table: Sequence[dict[str, Any]], file: Path) -> None:
                     (row["value"], row[field]) for row in table if row["axis"] == axis and row["variant"] == variant
                 ]
                 here.plot(*zip(*found, strict=True), "o-", color=colour, label=variant, markersize=3.5)
-            here.set_xscale("log")
+            if axis != "m":
+                here.set_xscale("log")
             if axis != "m" and field == "time":
                 here.set_yscale("log")
+                here.set_yticks(_TICKS, map(str, _TICKS))
             values = sorted({row["value"] for row in table if row["axis"] == axis})
             here.set_xticks(values, [_short(value) for value in values])
             here.minorticks_off()

@@ -86,10 +86,8 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
     if device.type != "cuda":
         return batch
-    moved: dict[str, Any] = {
-        name: tensor if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()
-    }
-    return Batch(**moved)
+    tensors: dict[str, Any] = vars(batch)
+    return Batch(**{name: None if tensor is None else tensor.pin_memory() for name, tensor in tensors.items()})
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
