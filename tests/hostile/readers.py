@@ -88,7 +88,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         fresh(inputs.pair.batch(0, guide=fresh.wants_guide))
 
     def candidate(path: Path) -> None:
-        Candidates("ensemble", RunDirectory(path.parent.parent), [4], [{}]).put_back(0, step)
+        Candidates("ensemble", RunDirectory(path.parent.parent), taken=[4], scores=[{}]).put_back(0, step)
 
     def predicts(samples: Any) -> Read:
         return lambda path: load_predictor(path.parent / "model.safetensors", path.parent / "model.json").probabilities(
@@ -98,7 +98,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
     def scene_predicts(path: Path) -> None:
         is_segmentation(path.parent / "model.json")
         model = load_scene_predictor(path.parent / "model.safetensors", path.parent / "model.json")
-        model.scene(scene, 0, refined=True)
+        list(model.scenes(scene, refined=True, places=[0]))
 
     def page(path: Path) -> str:
         return run_page(read_facts(RunDirectory(path.parent)))

@@ -151,7 +151,7 @@ def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> Da
     """
     if isinstance(error, DataError):  # it says already what is wrong
         return error
-    if isinstance(error, (FileNotFoundError, NotADirectoryError)) or not os.path.exists(path):
+    if not os.path.exists(path):
         return DataError(f"{path} does not exist; {missing}")
     if not os.path.isfile(path):
         return DataError(f"{path} is no file; {broken}")

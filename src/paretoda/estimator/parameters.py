@@ -13,7 +13,11 @@ from paretoda.job.tasks import ALONE
 
 NOT_FOR_ARRAYS = frozenset(
     {"task", "backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
-).union(ALONE["segmentation"], ("accumulate", "checkpoint_activations", "compile", "channels_last"))
+).union(
+    ALONE["segmentation"],
+    ("accumulate", "checkpoint_activations", "compile", "channels_last"),
+    ("workers", "index_cache", "sync_bn"),
+)
 """Settings of images, of scenes, of large networks and of run directories; an estimator has none of them."""
 
 
@@ -31,6 +35,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         guide: str = "agreement",
         *,
         loss_weights: tuple[float, ...] = (),
+        joined: bool = False,
         head_losses: tuple[str, ...] | None = None,
         options: tuple[str, ...] = (),
         voting: str = "all",
@@ -58,12 +63,15 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         random_state: int | np.random.RandomState | None = 0,
         device: str = "auto",
         precision: str = "32",
+        deterministic: bool = False,
+        skip_nonfinite: int = 0,
     ) -> None:
         self.method = method
         self.target_loss = target_loss
         self.scheme = scheme
         self.guide = guide
         self.loss_weights = loss_weights
+        self.joined = joined
         self.head_losses = head_losses
         self.options = options
         self.voting = voting
@@ -91,6 +99,8 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.device = device
         self.precision = precision
+        self.deterministic = deterministic
+        self.skip_nonfinite = skip_nonfinite
 
     def _settings(self) -> dict[str, Any]:
         """What `paretoda.adapt` is told, checked: only what differs from the defaults.

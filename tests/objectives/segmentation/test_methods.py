@@ -69,7 +69,7 @@ def build(kind, name, scenes):
     else:
         narrow = {option: 8 for option in ("hidden", "width") if option in inspect.signature(make).parameters}
         objective = make(**shape, **narrow).double()
-    objective.advance(0.5)
+    objective.advance(0.7)
     objective.refresh(scenes.snapshot())
     return objective
 
