@@ -86,8 +86,8 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
     if device.type != "cuda":
         return batch
-    tensors: dict[str, Any] = vars(batch)
-    return Batch(**{name: None if tensor is None else tensor.pin_memory() for name, tensor in tensors.items()})
+    pins: dict[str, Any] = {k: t if t is None else t.pin_memory() for k, t in vars(batch).items()}
+    return Batch(**pins)
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
