@@ -114,8 +114,8 @@ def main() -> None:
         return
     print(f"{given.backbone}, {given.size} px, batch {given.batch}; exact: {found[BASE][0] / 2**20:.0f} MiB\n")
     print("| step | memory | CPU time |\n|---|--:|--:|")
-    for way, (memory, time) in ratios.items():
-        print(f"| {way} | {memory:.2f} | {time:.2f} |")
+    for way, (memory, cpu) in ratios.items():
+        print(f"| {way} | {memory:.2f} | {cpu:.2f} |")
 
 
 if __name__ == "__main__":
