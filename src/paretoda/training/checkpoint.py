@@ -12,6 +12,7 @@ import torch
 from paretoda.core.problem import Remembering
 from paretoda.models.weights import load_stored
 from paretoda.training.files import whole_file
+from paretoda.training.joined import JoinedOptimiser
 from paretoda.training.step import Step
 
 
@@ -88,6 +89,10 @@ def restore(step: Step, state: dict[str, Any]) -> int:
 
 def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
     """Raise unless its numbers are numbers and its tensors have the shapes of what they move: torch does not look."""
+    if isinstance(optimiser, JoinedOptimiser):
+        for part, own_state in zip(optimiser.parts, saved["parts"], strict=True):
+            check_optimiser(part, own_state)
+        return
     own, moved = optimiser.state_dict(), [p for group in optimiser.param_groups for p in group["params"]]
     for group, given in zip(own["param_groups"], saved["param_groups"], strict=True):
         for name, value in group.items():
@@ -96,8 +101,12 @@ def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) 
                 raise ValueError(f"the optimiser's {name} is {told!r}")
             if name != "lr" and isinstance(told, (list, bool, str)) and told != value:
                 raise ValueError(f"the optimiser's {name} is another")
-    for place, state in saved["state"].items():
-        for name, value in state.items():
-            shaped = value.shape in (moved[place].shape, torch.Size()) if isinstance(value, torch.Tensor) else True
-            if not shaped or (isinstance(value, torch.Tensor) and value.layout != torch.strided):
-                raise ValueError(f"the optimiser's {name} has another shape")
+    tensors = [
+        (name, moved[place].shape, value)
+        for place, state in saved["state"].items()
+        for name, value in state.items()
+        if isinstance(value, torch.Tensor)
+    ]
+    for name, shape, value in tensors:
+        if value.shape not in (shape, torch.Size()) or value.layout != torch.strided:
+            raise ValueError(f"the optimiser's {name} has another shape")
