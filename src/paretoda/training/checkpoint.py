@@ -138,8 +138,12 @@ def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) 
                 raise ValueError(f"the optimiser's {name} is {told!r}")
             if name != "lr" and isinstance(told, (list, bool, str)) and told != value:
                 raise ValueError(f"the optimiser's {name} is another")
-    for place, state in saved["state"].items():
-        for name, value in state.items():
-            shaped = value.shape in (moved[place].shape, torch.Size()) if isinstance(value, torch.Tensor) else True
-            if not shaped or (isinstance(value, torch.Tensor) and value.layout != torch.strided):
-                raise ValueError(f"the optimiser's {name} has another shape")
+    tensors = [
+        (name, moved[place].shape, value)
+        for place, state in saved["state"].items()
+        for name, value in state.items()
+        if isinstance(value, torch.Tensor)
+    ]
+    for name, shape, value in tensors:
+        if value.shape not in (shape, torch.Size()) or value.layout != torch.strided:
+            raise ValueError(f"the optimiser's {name} has another shape")
