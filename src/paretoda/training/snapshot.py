@@ -86,8 +86,10 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
     if device.type != "cuda":
         return batch
-    pins: dict[str, Any] = {k: t if t is None else t.pin_memory() for k, t in vars(batch).items()}
-    return Batch(**pins)
+    held: dict[str, Any] = {
+        name: None if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()
+    }
+    return Batch(**held)
 
 
 def on_device(batch: Batch, device: torch.device) -> Batch:
