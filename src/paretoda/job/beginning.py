@@ -82,11 +82,11 @@ def begun(
     with ExitStack() as lock:
         if directory is not None and first and directory.path.is_dir():
             lock.enter_context(held(directory.path, "a run"))
+            if how[0] and directory.config.exists():
+                directory.tidy()  # also of a run that was killed when all but its tidying was done
         run = _begin(task, inputs, directory, (*how, lock), settings)
-        if directory is not None and run.resume and first:
-            directory.tidy()
-            if settings:
-                directory.write_config(run.settings, directory.read_config()[1])
+        if directory is not None and run.resume and first and settings:
+            directory.write_config(run.settings, directory.read_config()[1])
         yield run
 
 
