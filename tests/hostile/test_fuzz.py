@@ -31,7 +31,7 @@ FOUND = {
     "weights .pth": (7, 12, 20),
     "weights .pth inside": (11, 36, 48),
 }
-"""Numbers of the cases that the readers of before did not survive; docs/reliability-hostile.md says how they ended."""
+"""Numbers of the cases that the readers of before did not survive; docs/reliability.md says how they ended."""
 NAMES = [
     *("npz features", "npz images", "npz scenes", "npz of a suite", "doctor", "list", "scene list", "classes.txt"),
     *("images", "png images", "label maps", "checkpoint", "candidate", "model.safetensors", "model.json"),
