@@ -9,10 +9,10 @@ from torch import Tensor
 
 from paretoda.data.errors import DataError
 from paretoda.data.pair import DomainPair
+from paretoda.data.segmentation.conventions import CONVENTIONS
 from paretoda.data.segmentation.making import make_scene_pair
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.data.segmentation.transforms import CONVENTIONS
 from paretoda.data.translation import FourierTranslation
 
 SETTINGS = ScenePairSettings(batch_size=4, seed=3, least_target=2)

@@ -11,6 +11,7 @@ import numpy as np
 from paretoda.data.errors import DataError
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress, peeked
+from paretoda.data.segmentation.conventions import CONVENTIONS
 from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.rows import scene_rows
@@ -18,7 +19,7 @@ from paretoda.data.segmentation.samples import SceneSamples, Size
 from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.data.segmentation.sequences import split_scenes
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
+from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.splits import split
 from paretoda.data.translation import Translation
 

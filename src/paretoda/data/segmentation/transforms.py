@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from math import isfinite
 from operator import index
 from typing import Any, TypeVar
 
@@ -17,35 +16,11 @@ from torch import Tensor
 from paretoda.data.chance import per_sample
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Image8
+from paretoda.data.segmentation.conventions import CONVENTIONS, Convention, convention_from_json
 from paretoda.data.segmentation.samples import Map8, Size
 from paretoda.data.segmentation.scene_files import coloured, resized_map
 from paretoda.data.settings import LONGEST
-from paretoda.data.transforms import IMAGENET
 from paretoda.domains import IGNORE
-
-
-@dataclass(frozen=True)
-class Convention:
-    """What numbers a network's pixels are: (scale * pixel - mean) / std.
-
-    Args:
-        mean: per channel, in the network's order of channels.
-        std: per channel.
-        scale: of pixels in 0..255.
-        bgr: blue comes first.
-    """
-
-    mean: tuple[float, float, float]
-    std: tuple[float, float, float]
-    scale: float
-    bgr: bool
-
-
-CONVENTIONS = {
-    "torchvision": Convention(*IMAGENET, 1 / 255, bgr=False),
-    "caffe": Convention((104.00698793, 116.66876762, 122.67891434), (1.0, 1.0, 1.0), 1.0, bgr=True),
-}
-"""Of the networks that pretrained weights are for; caffe's is that of DeepLab-v2 in the literature."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +125,7 @@ class SceneTransform:
                 raise KeyError("kind")
             return SceneTransform(
                 (width, height),
-                _convention(data["convention"]),
+                convention_from_json(data["convention"]),
                 bool(data["flip"]),
                 _two(float, scales) if scales else None,
                 _two(index, crop) if crop else None,
@@ -205,13 +180,3 @@ Read = TypeVar("Read")
 def _two(read: Callable[[Any], Read], given: Any) -> tuple[Read, Read]:
     first, second = map(read, given)
     return first, second
-
-
-def _convention(given: Mapping[str, Any]) -> Convention:
-    """What `asdict` made of a convention, as one again; a ValueError where its numbers make no image."""
-    red, green, blue = map(float, given["mean"])
-    one, two, three = map(float, given["std"])
-    scale = float(given["scale"])
-    if not all(map(isfinite, (red, green, blue, scale))) or not all(isfinite(s) and s > 0 for s in (one, two, three)):
-        raise ValueError("images are normalised with finite means and with deviations above 0")
-    return Convention((red, green, blue), (one, two, three), scale, bool(given["bgr"]))
