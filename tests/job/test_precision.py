@@ -6,12 +6,14 @@ import torch
 from job.conftest import blobs
 from job.memory_steps import CPU, SMALL, steps
 
+from paretoda.gradients import NonFiniteError
 from paretoda.job.adapt import adapt
 from paretoda.job.inputs import open_inputs
 from paretoda.job.listeners import Listeners
 from paretoda.job.settings import make_settings
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
+from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.training.checkpoint import read, restore, save
 
 
@@ -97,3 +99,15 @@ def test_skipped_steps_are_counted_and_said():
     assert {line["move"] for line in run.history if not line["finite"]} == {"skipped"}
     assert f"{count} of 3 steps overflowed in half precision and were skipped; the scale was lowered" in run.sentences
     assert sum("overflowed" in sentence for sentence in said) == 1
+
+
+def test_a_loss_that_is_nan_at_every_scale_ends_the_run_instead_of_skipping_all_its_steps(monkeypatch):
+    x, y, t, _ = blobs(n=80)
+    monkeypatch.setattr(CrossEntropy, "forward", lambda _self, source, _target: source.logits.sum() * float("nan"))
+    settings = {**SMALL, "steps": 40, "evaluate_every": 40}
+    with pytest.raises(
+        NonFiniteError, match=r"however far their scale is lowered; take --precision bf16 or 32"
+    ) as caught:
+        adapt((x, y), t, **settings, precision="16")
+    assert "this was step 17 of 40" in str(caught.value)  # 2^16 is the first scale, a half the first below 1
+    assert "--skip-nonfinite" not in str(caught.value)

@@ -13,6 +13,7 @@ from paretoda.core.simplex import equal
 from paretoda.domains import Batch
 from paretoda.gradients import NonFiniteError, Report
 from paretoda.training.checkpoint import restore, state_of
+from paretoda.training.moving import ExhaustedScaleError
 from paretoda.training.step import Step
 
 _ADVICE = "begin again with a lower --lr or with --clip 1"
@@ -66,6 +67,8 @@ def ended_by(error: NonFiniteError, taken: int, steps: int, skipped: int) -> Non
     """
     if isinstance(error, DivergedError):
         return error
+    if isinstance(error, ExhaustedScaleError):
+        return NonFiniteError(f"{error}; this was step {taken + 1} of {steps}")
     before = f" after {skipped} were left out" if skipped else ""
     return NonFiniteError(
         f"{error}; this was step {taken + 1} of {steps}{before}; {_ADVICE}, or go on from the last checkpoint with "

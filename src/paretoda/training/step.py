@@ -18,6 +18,7 @@ from paretoda.processes import ALONE, Processes
 from paretoda.schemes.linear import Linear
 from paretoda.training.encoding import Encoding, Pass
 from paretoda.training.guiding import held_out_domain
+from paretoda.training.moving import move
 from paretoda.training.schedules import SCHEDULES, set_learning_rates
 from paretoda.training.spreading import average_statistics, check_spread, joined_rows, shares_of
 from paretoda.training.strategy import Look, Strategy
@@ -107,7 +108,7 @@ class Step:
         self.optimiser.zero_grad(set_to_none=True)
         scheme = self.scheme
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
-        self._move(report)
+        move(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
         self._lower_again(batch)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
@@ -198,16 +199,4 @@ class Step:
                     scaler=self.scaler,
                     processes=self.processes,
                 )
-                self._move(report)
-
-    def _move(self, report: Report) -> None:
-        if self.scaler is not None:
-            self.scaler.unscale_(self.optimiser)
-        if self.clip is not None:
-            nn.utils.clip_grad_norm_(self.model.parameters(), self.clip)
-        if self.scaler is None:
-            self.optimiser.step()
-            return
-        if report.finite:  # a fused SGD would leave its momentum uninitialised where its first step is skipped
-            self.scaler.step(self.optimiser)
-        self.scaler.update()
+                move(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
