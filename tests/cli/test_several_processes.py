@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.processes import Ended, ended, environment, rows_of, start
+from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
 SETTINGS = ("--steps", 12, "--evaluate-every", 6, "--checkpoint-every", 3, "--bottleneck", 8, "--batch-size", 9)
 LOSES_ONE = """
@@ -118,3 +119,23 @@ def test_other_commands_are_for_one_process(tmp_path):
     )
     assert done.returncode == 2
     assert "demo is for one process; start it without torchrun" in done.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("method", ["advent", "cbst"])
+def test_a_segmentation_run_of_two_processes_is_the_run_of_one(folders, tmp_path, method):  # noqa: F811
+    """Their batches are maps, and CBST's pseudo-labels come from a look at the whole target.
+
+    With SGD, because Adam's first steps make the sign of a rounding error a whole step.
+    """
+    given = ["adapt", "--task", "segmentation", "--source", folders / "source", "--target", folders / "target"]
+    given += ["--method", method, "--steps", 6, "--batch-size", 3, "--evaluate-every", 3, "--refresh-every", 2]
+    given += ["--optimiser", "sgd", "--device", "cpu", "--no-reference", "--json", "--quiet"]
+    alone = ended(start(*given, "--out", tmp_path / "one"))
+    several = ended(torchrun(2, *given, "--out", tmp_path / "several"))
+    assert alone.code == several.code == 0, (alone.err, several.err)
+    lines = [(tmp_path / name / "metrics.jsonl").read_text().splitlines() for name in ("one", "several")]
+    losses = [[list(json.loads(line)["losses"].values()) for line in run] for run in lines]
+    assert len(losses[0]) == len(losses[1]) == 6
+    np.testing.assert_allclose(losses[0], losses[1], rtol=1e-3, atol=1e-4)
+    _same(alone, several)
