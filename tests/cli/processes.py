@@ -49,7 +49,10 @@ def start(*arguments: object) -> subprocess.Popen[str]:
 
 
 def ended(process: subprocess.Popen[str]) -> Ended:
-    out, err = process.communicate(timeout=600)
+    try:
+        out, err = process.communicate(timeout=600)
+    finally:
+        process.kill()  # one that hangs must not slow down all that follow
     return Ended(process.returncode, out, err)
 
 
