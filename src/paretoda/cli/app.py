@@ -128,6 +128,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
 def evaluate(  # noqa: PLR0913  (options, not arguments)
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
+    *,
     refined: Refined = False,
     calibrated: Calibrated = False,
     abstain_below: AbstainBelow = None,

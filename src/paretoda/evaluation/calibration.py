@@ -1,8 +1,8 @@
 """Confidence that means something on the target, without a label of it: one temperature (Guo et al., 2017).
 
-The labels are those of the held-out source. Each sample counts by how much it looks like the target, as in "Transferable
-Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020), which minimises another error with
-such weights. A temperature changes no predicted class.
+The labels are those of the held-out source. Each sample counts by how much it looks like the target, as in
+"Transferable Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020), which minimises
+another error with such weights. A temperature changes no predicted class.
 """
 
 from __future__ import annotations

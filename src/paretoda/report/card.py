@@ -8,7 +8,6 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
-from string import punctuation
 
 from paretoda.report.facts import RunFacts
 
@@ -21,7 +20,10 @@ _NOT_ACCURACY = (
     "and they serve to compare models on the same data. A model with better scores can be worse. Measure this one on "
     "labelled data of the target before you rely on it."
 )
-_ESCAPED = frozenset(punctuation) - frozenset(",;.'-/?%")
+_ESCAPED = frozenset("\\`*_{}[]()#+!|")
+"""A backslash in front makes these plain in every Markdown."""
+_ENTITIES = frozenset('<>&"~:@$=^')
+"""These need an entity for it."""
 _BEGINNING = re.compile(r"^([0-9]*)([-.)])|(?i:\b(www)(\.))")
 """What would begin a list, or an address that is made a link of."""
 _ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
@@ -60,6 +62,8 @@ def escaped(text: str) -> str:
 def _letter(letter: str) -> str:
     if letter in _ESCAPED:
         return f"\\{letter}"
+    if letter in _ENTITIES:
+        return f"&#{ord(letter)};"
     return letter if unicodedata.category(letter) not in _ACTING else f"\\\\u{ord(letter):04x}"
 
 

@@ -141,7 +141,7 @@ class SceneProgram(nn.Module):
         self.eval().requires_grad_(False)
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
-        """(logits, probabilities, labels[, refined]) at the size of the images; labels (n, h, w), others (n, K, h, w)."""
+        """(logits, probabilities, labels[, refined]) at the images' size; labels (n, h, w), others (n, K, h, w)."""
         size = images.shape[1:3] if self.transforms else images.shape[2:4]
         features = self.model.encoder(self.before(images))
         small = self.model.head(features)

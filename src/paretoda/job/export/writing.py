@@ -43,7 +43,7 @@ def write_program(program: Program, kind: Format, path: Path, facts: dict[str, s
     """
     with _quiet():
         traced = _traced(program)
-        data, run = (_onnx if kind == "onnx" else _torch)(program, traced, facts)
+        data, run = _onnx(program, traced, facts) if kind == "onnx" else _torch(traced, facts)
         difference = check(program, run, any_size=len(program.free_axes) > 1)
     with whole_file(path) as file:
         file.write(data)
@@ -102,7 +102,7 @@ def _plain(proto: Any, facts: dict[str, str]) -> bytes:
     return found
 
 
-def _torch(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
+def _torch(traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
     file = io.BytesIO()
     torch.export.save(traced, file, extra_files={_METADATA: json.dumps(facts, sort_keys=True)})
     file.seek(0)
