@@ -1,8 +1,9 @@
-"""Confidence that means something on the target, without a label of it: one temperature (Guo et al., 2017).
+"""Confidence that means something, without a label of the target: one temperature for all logits (Guo et al., 2017).
 
-The labels are those of the held-out source. Each sample counts by how much it looks like the target, as in
-"Transferable Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020), which minimises
-another error with such weights. A temperature changes no predicted class.
+It is fitted to the labels of the held-out source, and changes no predicted class. Weights for samples that look like
+the target, as in "Transferable Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020), can
+be given, and runs give none: with few held-out samples a handful of them decides, and on our data nothing was gained
+(docs/using-the-model.md).
 """
 
 from __future__ import annotations
@@ -10,13 +11,11 @@ from __future__ import annotations
 from math import exp, isfinite, log
 from typing import Any
 
-import numpy as np
 import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
 from paretoda.domains import Snapshot
-from paretoda.evaluation.validators.dev import DEV, truncated
 
 _LEAST, _MOST = 1.0, 20.0
 """A model is not made more certain than it is: a held-out source without a mistake would make it so without end."""
@@ -44,8 +43,8 @@ def fit_temperature(logits: Tensor, labels: Tensor, weights: Tensor | None = Non
     return round(exp(min((low, float(found.x), high), key=risk)), 4)
 
 
-def target_temperature(snapshot: Snapshot) -> float | None:
-    """The temperature for the target; None where no source is held out or a number is not finite.
+def source_temperature(snapshot: Snapshot) -> float | None:
+    """The temperature by the held-out source; None where there is none, or a logit is not finite.
 
     Args:
         snapshot: of the model that is calibrated.
@@ -53,10 +52,7 @@ def target_temperature(snapshot: Snapshot) -> float | None:
     held_out = snapshot.held_out_source
     if len(held_out.labels) == 0 or not bool(held_out.logits.isfinite().all()):
         return None
-    weights = truncated(DEV().weights(snapshot))
-    if not np.isfinite(weights).all():
-        return None
-    return fit_temperature(held_out.logits.cpu(), held_out.labels.cpu(), torch.from_numpy(weights))
+    return fit_temperature(held_out.logits.cpu(), held_out.labels.cpu())
 
 
 def checked_temperature(value: Any) -> float | None:

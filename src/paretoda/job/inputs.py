@@ -15,7 +15,7 @@ from paretoda.data import DomainPair, make_pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import ImageTransform
 from paretoda.domains import Snapshot
-from paretoda.evaluation.calibration import target_temperature
+from paretoda.evaluation.calibration import source_temperature
 from paretoda.job.build import pair_settings
 from paretoda.job.frozen import Told, frozen_features
 from paretoda.job.predictor import Predictor
@@ -67,7 +67,7 @@ class Inputs:
 
     def calibrated(self, predictor: Predictor, snapshot: Snapshot) -> Predictor:
         """The same with the temperature of its confidence."""
-        return replace(predictor, temperature=target_temperature(snapshot))
+        return replace(predictor, temperature=source_temperature(snapshot))
 
     def for_source(self, predictor: Predictor) -> Predictor:
         """The same networks for new data of the source: they differ in how features are scaled."""

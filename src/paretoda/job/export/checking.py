@@ -114,9 +114,10 @@ def _raw(program: Program, count: int, size: tuple[int, int], seed: int) -> NDAr
     transform: Any = program.predictor.transform
     if isinstance(transform, FeatureTransform):
         noise = rng.standard_normal((count, len(transform.mean))).astype(np.float32)
-        return np.asarray(transform.mean.numpy() + noise * transform.std.numpy(), dtype=np.float32)
+        drawn: NDArray[np.float32] = transform.mean.numpy() + noise * transform.std.numpy()
+        return drawn
     height, width = size
     coarse = rng.integers(0, 256, (count, -(-height // _CELL), -(-width // _CELL), 3))
     fine = rng.integers(-20, 21, (count, height, width, 3))
     patches = coarse.repeat(_CELL, axis=1).repeat(_CELL, axis=2)[:, :height, :width]
-    return np.clip(patches + fine, 0, 255).astype(np.uint8)
+    return (patches + fine).clip(0, 255).astype(np.uint8)

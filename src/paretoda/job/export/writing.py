@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
 
@@ -41,6 +42,8 @@ def write_program(program: Program, kind: Format, path: Path, facts: dict[str, s
     Returns:
         The largest difference that was found.
     """
+    if kind == "onnx":
+        _check_packages()
     with _quiet():
         traced = _traced(program)
         data, run = _onnx(program, traced, facts) if kind == "onnx" else _torch(traced, facts)
@@ -48,6 +51,14 @@ def write_program(program: Program, kind: Format, path: Path, facts: dict[str, s
     with whole_file(path) as file:
         file.write(data)
     return difference
+
+
+def _check_packages() -> None:
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        try:
+            import_module(name)
+        except ImportError as error:
+            raise RunError(_MISSING) from error
 
 
 def _traced(program: Program) -> ExportedProgram:
@@ -67,11 +78,8 @@ def _check_free(program: Program, traced: ExportedProgram) -> None:
 
 
 def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
-    try:
-        import onnxruntime  # noqa: PLC0415
-        import onnxscript  # noqa: F401, PLC0415
-    except ImportError as error:
-        raise RunError(_MISSING) from error
+    import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
+
     made = torch.onnx.export(
         traced, dynamo=True, verbose=False, input_names=[program.input_name], output_names=program.output_names
     )
