@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -25,11 +26,11 @@ TASKS = {
     "Office-Caltech deep A→W": ("office-caltech10/amazon-effnetlite0", "office-caltech10/webcam-effnetlite0"),
     "PACS cartoon→art": ("pacs/cartoon-effnetlite0", "pacs/art_painting-effnetlite0"),
 }
-METHODS: dict[str, dict[str, str]] = {"default": {}, "source-only": {"method": "source-only"}}
+METHODS: dict[str, dict[str, Any]] = {"default": {}, "source-only": {"method": "source-only"}}
 COLUMNS = ("accuracy", "ECE as is", "ECE calibrated", "ECE weighted", "ECE oracle", "T", "answered", "right of these")
 
 
-def measured(source: str, target: str, seed: int, steps: int, method: dict[str, str]) -> list[float]:
+def measured(source: str, target: str, seed: int, steps: int, method: dict[str, Any]) -> list[float]:
     """The numbers of one run, in the order of `COLUMNS`; 'answered': calibrated confidence of 0.8 or more."""
     run = adapt(source, target, seed=seed, steps=steps, reference=False, device="cpu", **method)
     inputs = open_inputs(run.settings, source, target, CPU, lambda _: None)

@@ -54,11 +54,11 @@ def write_program(program: Program, kind: Format, path: Path, facts: dict[str, s
 
 
 def _check_packages() -> None:
-    for name in ("onnx", "onnxscript", "onnxruntime"):
-        try:
+    try:
+        for name in ("onnx", "onnxscript", "onnxruntime"):
             import_module(name)
-        except ImportError as error:
-            raise RunError(_MISSING) from error
+    except ImportError as error:
+        raise RunError(_MISSING) from error
 
 
 def _traced(program: Program) -> ExportedProgram:
