@@ -54,6 +54,11 @@ def digits(backbone: str = "cnn", channels: int = 1) -> Predictor:
     return Predictor(CLASSES, image_transform(28, channels, "light"), model, refiner=Tcm(8, 3, width=4))
 
 
+def photos() -> Predictor:
+    model = make_model("resnet18", (3, 32, 32), 3, bottleneck=8)
+    return Predictor(CLASSES, image_transform(32, 3), model)
+
+
 def frozen() -> Predictor:
     backbone = lively(make_backbone("efficientnet-lite0", (3, 32, 32)))
     scaling = FeatureTransform(torch.randn(1280), torch.rand(1280) + 0.5)

@@ -141,17 +141,21 @@ def test_with_its_transforms_a_file_takes_pictures_of_any_size(tmp_path, make):
 @pytest.mark.parametrize(
     ("make", "shape"),
     [
-        (made.digits, ("n", 1, "height", "width")),
+        (made.digits, ("n", 1, 28, 28)),
         (lambda: made.digits("lenet"), ("n", 1, 28, 28)),
         (made.frozen, ("n", 3, 32, 32)),
+        (made.photos, ("n", 3, "height", "width")),
     ],
-    ids=["cnn", "lenet", "efficientnet"],
+    ids=["cnn", "lenet", "efficientnet", "resnet"],
 )
 def test_without_transforms_the_size_is_free_where_the_network_allows(tmp_path, make, shape):
     run = made.saved(make(), tmp_path / "run")
-    exported = export_run(run, "torch")
+    exported = export_run(run, "onnx")
     assert exported.input_shape == shape
-    own = [28 if isinstance(side, str) else side for side in shape[1:]]
+    assert [isinstance(side, str) for side in session(exported.path).get_inputs()[0].shape[1:]] == [
+        isinstance(side, str) for side in shape[1:]
+    ]
+    own = [45 if isinstance(side, str) else side for side in shape[1:]]
     assert answers(exported.path, np.zeros((4, *own), np.float32))["logits"].shape == (4, 3)
 
 

@@ -18,9 +18,10 @@ from paretoda.job.segmentation.predictor import ScenePredictor, log_refined_maps
 from paretoda.maps import enlarged
 
 _NO_REFINER = "this model was not trained with the target loss 'tcm', so it has no refined predictions"
-_ANY_SIZE = ("cnn", "resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
-"""Backbones whose files take images of any size. LeNet has one; EfficientNet's padding, which depends on the size at
-every layer, keeps torch busy for ever when the size is a symbol; of a user's own network nobody knows."""
+_ANY_SIZE = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+"""Backbones whose files take images of any size. LeNet has one size; the small CNN's pooling to a grid becomes fixed
+places in ONNX; EfficientNet's padding, which depends on the size at every layer, keeps torch busy for ever when the
+size is a symbol; of a user's own network nobody knows."""
 _GREY = (19595.0, 38470.0, 7471.0)
 """Pillow's weights of red, green and blue in grey, in units of 2^-16."""
 

@@ -28,6 +28,8 @@ Run = Callable[[Tensor], Sequence[NDArray[Any]]]
 """Inputs -> outputs of the file."""
 _MISSING = 'writing ONNX files needs further packages: pip install "paretoda[onnx]"'
 _METADATA = "paretoda.json"
+_FATAL = 4
+"""What onnxruntime writes to stderr by itself; all else comes as an exception."""
 
 
 def write_program(program: Program, kind: Format, path: Path, facts: dict[str, str]) -> float:
@@ -88,10 +90,18 @@ def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> t
     data = _plain(made.model_proto, facts)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
+    options.log_severity_level = _FATAL
     session = onnxruntime.InferenceSession(data, options, providers=["CPUExecutionProvider"])
 
     def run(inputs: Tensor) -> Sequence[NDArray[Any]]:
-        return [np.asarray(found) for found in session.run(program.output_names, {program.input_name: inputs.numpy()})]
+        try:
+            found = session.run(program.output_names, {program.input_name: inputs.numpy()})
+        except Exception as error:  # whatever onnxruntime stumbles over
+            shape = tuple(inputs.shape)
+            raise RunError(
+                f"onnxruntime cannot run the file on {shape}; nothing was written: please report it"
+            ) from error
+        return [np.asarray(part) for part in found]
 
     return data, run
 
