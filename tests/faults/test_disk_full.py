@@ -95,7 +95,7 @@ def test_the_same_for_what_is_written_at_the_end(
         goes_on(forks, inputs, disk, whole)
         assert forks.ask(shell=f"cp -a {tmp_path}/trained {out}") == 0
         pages += 1
-    assert {"predictions.csv", "results.json", "report.html", "model.safetensors"} <= set(named), named
+    assert {"predictions.csv", "results.json", "report.html", "README.md", "model.safetensors"} <= set(named), named
     emptied(forks, disk)
 
 

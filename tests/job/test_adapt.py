@@ -30,7 +30,7 @@ def test_a_run_leaves_everything_and_predicts_alone(files, small):
     names = {path.name for path in directory.path.iterdir()}
     assert names >= {
         "config.toml", "environment.json", "metrics.jsonl", "model.safetensors", "model.json", "predictions.csv",
-        "results.json", "checkpoint",
+        "results.json", "README.md", "checkpoint",
     }  # fmt: skip
     assert not list(directory.checkpoint.parent.glob("candidate-*"))
     lines = directory.read_metrics()
@@ -41,6 +41,10 @@ def test_a_run_leaves_everything_and_predicts_alone(files, small):
     samples = open_samples(files / "target.npz", labelled=False)
     assert np.array_equal(loaded.probabilities(samples), run.model.probabilities(samples))
     assert np.array_equal(loaded.probabilities(samples, refined=True), run.model.probabilities(samples, refined=True))
+    assert loaded.temperature == run.model.temperature >= 1
+    calibrated = loaded.probabilities(samples, calibrated=True)
+    assert np.array_equal(calibrated.argmax(1), loaded.probabilities(samples).argmax(1))
+    assert f"the temperature {run.model.temperature:.4g}" in directory.card.read_text()
     rows = directory.predictions.read_text().splitlines()
     assert len(rows) == 201
     assert rows[1].split(",")[1] == run.predict(files / "target.npz")[0]
@@ -57,6 +61,9 @@ def test_the_same_settings_give_the_same_bytes_and_another_seed_does_not(files, 
     assert a == b
     assert a != c
     assert str(files).encode() not in a
+    assert "ant, bee, cat" in (card := (files / "a" / "README.md").read_text())
+    assert card.replace("run a", "run b") == (files / "b" / "README.md").read_text()
+    assert str(files) not in card
 
 
 def test_the_targets_labels_are_never_read(files, arrays, small):

@@ -30,6 +30,13 @@ Refined = Annotated[bool, typer.Option("--refined", help="use the refined predic
 Preference = Annotated[
     str | None, typer.Option(metavar="X,Y,…", help="what each loss counts, for a run of the scheme 'hypernetwork'")
 ]
+Calibrated = Annotated[
+    bool, typer.Option("--calibrated", help="divide logits by the run's temperature: other confidences, same classes")
+]
+AbstainBelow = Annotated[
+    float | None,
+    typer.Option(min=0, max=1, metavar="P", help="no answer where the confidence, calibrated if it can be, is below P"),
+]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
 
@@ -100,6 +107,8 @@ def predict(  # noqa: PLR0913  (options, not arguments)
         Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; of segmentation, a folder for pictures")
     ] = None,
     refined: Refined = False,
+    calibrated: Calibrated = False,
+    abstain_below: AbstainBelow = None,
     crops: Crops = None,
     preference: Preference = None,
     skip_bad: SkipBad = False,
@@ -111,14 +120,18 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     with Screen(quiet=quiet, as_json=json) as screen:
-        run_predict(screen, run, data, out, Ask(refined=refined, crops=crops, preference=preference, skip_bad=skip_bad))
+        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below)
+        run_predict(screen, run, data, out, ask)
 
 
 @app.command()
-def evaluate(
+def evaluate(  # noqa: PLR0913  (options, not arguments)
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
+    *,
     refined: Refined = False,
+    calibrated: Calibrated = False,
+    abstain_below: AbstainBelow = None,
     crops: Crops = None,
     preference: Preference = None,
     skip_bad: SkipBad = False,
@@ -129,7 +142,31 @@ def evaluate(
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        run_evaluate(screen, run, data, Ask(refined=refined, crops=crops, preference=preference, skip_bad=skip_bad))
+        run_evaluate(screen, run, data, Ask(refined, crops, preference, skip_bad, calibrated, abstain_below))
+
+
+@app.command()
+def export(  # noqa: PLR0913  (options, not arguments)
+    run: RunPath,
+    *,
+    format: Annotated[Literal["onnx", "torch"], typer.Option(help="ONNX, or a program of torch.export")] = "onnx",
+    out: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="instead of model.onnx or model.pt2 in the RUN")
+    ] = None,
+    transforms: Annotated[
+        bool, typer.Option("--transforms", help="the file takes RGB bytes of any size and resizes them as predict does")
+    ] = False,
+    refined: Annotated[bool, typer.Option("--refined", help="also give the refined prediction of tcm")] = False,
+    preference: Preference = None,
+    json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write a run's model as one file that needs no ParetoDA; it is compared with the run before it is written."""
+    from paretoda.cli.exporting import run_export
+    from paretoda.cli.screen import Screen
+
+    with Screen(quiet=quiet, as_json=json) as screen:
+        run_export(screen, run, format, out, transforms=transforms, refined=refined, preference=preference)
 
 
 @app.command()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +20,13 @@ from paretoda.evaluation.metrics import (
     expected_calibration_error,
     mean_per_class,
     per_class_recall,
+    selective,
 )
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.predictor import Predictor, load_predictor
 from paretoda.job.run import predicted
-from paretoda.job.run_files import predictions_table
+from paretoda.job.run_files import abstaining, predictions_table
 from paretoda.job.segmentation.predictor import is_segmentation
 from paretoda.training.files import write_text
 
@@ -41,12 +42,16 @@ class Ask:
         crops: of an image; None: as many as the run had.
         preference: what each loss counts, for a run of the scheme "hypernetwork"; None: as it was trained.
         skip_bad: without images that cannot be read.
+        calibrated: confidences by the run's temperature.
+        abstain_below: no answer where the confidence is lower; None: always one.
     """
 
     refined: bool = False
     crops: int | None = None
     preference: str | None = None
     skip_bad: bool = False
+    calibrated: bool = False
+    abstain_below: float | None = None
 
 
 def _scenes(run: Path, ask: Ask) -> bool:
@@ -54,6 +59,8 @@ def _scenes(run: Path, ask: Ask) -> bool:
     found = is_segmentation(RunDirectory(run).description)
     if found and (ask.crops is not None or ask.preference is not None):
         raise RunError("this is a run of segmentation; leave out --crops and --preference")
+    if found and ask.calibrated:
+        raise RunError("confidences of pixels are not calibrated; leave out --calibrated")
     return found
 
 
@@ -63,7 +70,7 @@ def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> 
     if ask.crops is not None:
         predictor = predictor.cropping(ask.crops)
     if ask.preference is not None:
-        predictor = predictor.preferring(_numbers(ask.preference))
+        predictor = predictor.preferring(numbers(ask.preference))
 
     def checked(done: int, total: int) -> None:
         screen.progress("checking images", done, total)
@@ -76,7 +83,8 @@ def _open(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> 
     return predictor, samples
 
 
-def _numbers(preference: str) -> list[float]:
+def numbers(preference: str) -> list[float]:
+    """What the user wrote after --preference."""
     try:
         return [float(part) for part in preference.split(",")]
     except ValueError as error:
@@ -86,21 +94,32 @@ def _numbers(preference: str) -> list[float]:
 def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask) -> None:
     """One row a sample: into the file, or to stdout where none is given; of scenes, pictures into a folder."""
     if _scenes(run, ask):
-        predict_scenes(screen, run, data, out, refined=ask.refined, skip_bad=ask.skip_bad)
+        predict_scenes(
+            screen, run, data, out, refined=ask.refined, skip_bad=ask.skip_bad, abstain_below=ask.abstain_below
+        )
         return
     predictor, samples = _open(screen, run, data, ask, labelled=False)
-    rows = predicted(predictor, samples, predictor.probabilities(samples, refined=ask.refined))
-    counts = Counter(prediction for _, prediction, _ in rows)
+    calibrated = _calibrated(screen, predictor, ask)
+    found = predictor.probabilities(samples, refined=ask.refined, calibrated=calibrated)
+    rows = predicted(predictor, samples, found)
+    if ask.abstain_below is not None:
+        rows = abstaining(rows, found.max(axis=1), ask.abstain_below)
+    counts = Counter(prediction for _, prediction, _ in rows if prediction)
+    silent = len(rows) - counts.total()
     if out is not None:
         write_text(out, predictions_table(rows))
         common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_CONFUSIONS))
-        screen.result(f"{len(rows)} predictions are in {out}; most frequent: {common}.")
+        screen.result(f"{len(rows)} predictions are in {out}; most frequent: {common or 'none'}.")
     else:
         screen.raw(predictions_table(rows))
+    if ask.abstain_below is not None:
+        screen.say(f"{silent} of {len(rows)} have no answer: their confidence is below {ask.abstain_below:g}.")
 
     def values() -> dict[str, Any]:
         facts: dict[str, Any] = {"samples": len(rows), "refined": ask.refined, "crops": predictor.crops}
-        facts["counts"] = dict(counts)
+        facts |= {"calibrated": calibrated, "temperature": predictor.temperature, "counts": dict(counts)}
+        if ask.abstain_below is not None:
+            facts |= {"abstain_below": ask.abstain_below, "abstained": silent}
         if out is not None:
             return facts | {"out": str(out)}
         names = ("name", "prediction", "confidence")
@@ -109,18 +128,39 @@ def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask
     screen.finish(values)
 
 
+def _calibrated(screen: Screen, predictor: Predictor, ask: Ask) -> bool:
+    """Whether the confidences are calibrated: where it was asked for, and to abstain, where it is possible."""
+    reason = None
+    if ask.refined:
+        reason = "refined predictions have no temperature"
+    elif predictor.temperature is None:
+        reason = "this model has no temperature: another preference than the trained one, or a run of an older version"
+    if ask.calibrated and reason is not None:
+        raise RunError(f"{reason}; leave out --calibrated")
+    if ask.abstain_below is not None and reason is not None:
+        screen.say(f"Confidences are not calibrated: {reason}.")
+    return reason is None and (ask.calibrated or ask.abstain_below is not None)
+
+
 def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     """Compare the predictions with labels, and say that labels were used."""
     if _scenes(run, ask):
+        if ask.abstain_below is not None:
+            raise RunError("--abstain-below measures classifications, not pixels; leave it out, or use it in predict")
         evaluate_scenes(screen, run, data, refined=ask.refined, skip_bad=ask.skip_bad)
         return
     predictor, samples = _open(screen, run, data, ask, labelled=True)
     assert samples.labels is not None  # opened with labels
-    found = measured(predictor, samples, torch.from_numpy(samples.labels.values), refined=ask.refined)
+    how = replace(ask, calibrated=_calibrated(screen, predictor, ask))
+    found = measured(predictor, samples, torch.from_numpy(samples.labels.values), how)
     screen.result(f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.")
     screen.result(f"{'accuracy:':<20}{found['accuracy']:.4f}")
     screen.result(f"{'mean over classes:':<20}{found['mean_per_class']:.4f}")
     screen.result(f"{'calibration error:':<20}{found['ece']:.4f}")
+    if ask.abstain_below is not None:
+        right = found["selective_accuracy"]
+        screen.result(f"{'answered:':<20}{found['coverage']:.4f}, confidence {ask.abstain_below:g} or more")
+        screen.result(f"{'right of these:':<20}{'nothing was answered' if right is None else f'{right:.4f}'}")
     screen.result()
     counts = np.bincount(samples.labels.values, minlength=len(predictor.classes))
     recalls = found["per_class"]
@@ -137,9 +177,10 @@ def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     screen.finish(lambda: {"used_labels": True, **found})
 
 
-def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, *, refined: bool) -> dict[str, Any]:
+def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, ask: Ask) -> dict[str, Any]:
     """All measures as plain values, fractions 0..1."""
-    probabilities = torch.from_numpy(predictor.probabilities(samples, refined=refined))
+    found = predictor.probabilities(samples, refined=ask.refined, calibrated=ask.calibrated)
+    probabilities = torch.from_numpy(found)
     best, number = probabilities.argmax(dim=1), len(predictor.classes)
     names = predictor.classes
     return {
@@ -148,8 +189,10 @@ def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, *, re
         "per_class": {names[index]: value for index, value in per_class_recall(best, labels, number).items()},
         "ece": expected_calibration_error(probabilities.double().log(), labels),
         "samples": len(labels),
-        "refined": refined,
+        "refined": ask.refined,
+        "calibrated": ask.calibrated,
         "crops": predictor.crops,
+        **({} if ask.abstain_below is None else selective(probabilities, labels, ask.abstain_below)),
         "confusions": _confusions(confusion_matrix(best, labels, number), names),
     }
 

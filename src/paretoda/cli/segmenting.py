@@ -37,9 +37,18 @@ def _open(
 
 
 def predict_scenes(
-    screen: Screen, run: Path, data: str, out: Path | None, *, refined: bool = False, skip_bad: bool = False
+    screen: Screen,
+    run: Path,
+    data: str,
+    out: Path | None,
+    *,
+    refined: bool = False,
+    skip_bad: bool = False,
+    abstain_below: float | None = None,
 ) -> None:
     """A label map and an overlay for every image, as PNG, and predictions.csv."""
+    if abstain_below is not None:
+        raise RunError("--abstain-below is for classification; a run of segmentation labels every pixel")
     if out is None:
         raise RunError("label maps are pictures: say where they go, with --out FOLDER")
     if out.is_file():

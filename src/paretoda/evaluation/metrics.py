@@ -76,6 +76,21 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, bins: int = 15) -
     return float(gaps.abs().sum() / len(labels))
 
 
+def selective(probabilities: Tensor, labels: Tensor, threshold: float) -> dict[str, float | None]:
+    """The share of samples that are answered, and the accuracy on these: None where there are none.
+
+    Args:
+        probabilities: shape (n, K).
+        labels: shape (n,).
+        threshold: samples with a lower confidence are not answered.
+    """
+    confidence, predicted = probabilities.max(dim=1)
+    _check(predicted, labels)
+    answered = confidence.double() >= threshold
+    right = accuracy(predicted[answered], labels[answered]) if bool(answered.any()) else None
+    return {"coverage": float(answered.double().mean()), "selective_accuracy": right}
+
+
 def _check(predicted: Tensor, labels: Tensor) -> None:
     if predicted.shape != labels.shape or labels.ndim != 1 or len(labels) == 0:
         shapes = f"predictions {tuple(predicted.shape)} and labels {tuple(labels.shape)}"

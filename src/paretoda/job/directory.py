@@ -1,7 +1,8 @@
 """A run's directory: what is in it, and that it is whole.
 
 config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to
-go on), and at the end model.safetensors + model.json (to predict), predictions.csv, results.json and report.html.
+go on), and at the end model.safetensors + model.json (to predict), predictions.csv, results.json, report.html
+and README.md, the model card. `paretoda export` adds model.onnx or model.pt2.
 """
 
 from __future__ import annotations
@@ -93,6 +94,16 @@ class RunDirectory:
         """The page."""
         return self.path / "report.html"
 
+    @property
+    def card(self) -> Path:
+        """The model card."""
+        return self.path / "README.md"
+
+    @property
+    def exported(self) -> dict[str, Path]:
+        """Format -> where `paretoda export` puts the model if nobody says otherwise."""
+        return {"onnx": self.path / "model.onnx", "torch": self.path / "model.pt2"}
+
     def check_free(self, *, overwrite: bool) -> None:
         """Raise unless a new run may be put here."""
         if self.path.is_file():
@@ -135,7 +146,7 @@ class RunDirectory:
 
     def _files(self) -> tuple[Path, ...]:
         given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
-        return (*given, self.translation, self.path / "environment.json")
+        return (*given, self.card, *self.exported.values(), self.translation, self.path / "environment.json")
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
         """The settings and inputs of the run that is here."""

@@ -8,6 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
+from paretoda.domains import Snapshot
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS, negative_transfer_warning
 from paretoda.job.build import make_step
 from paretoda.job.listeners import Listeners
@@ -40,6 +41,10 @@ class Data(Protocol[AnyPredictor]):
 
     def predictor(self, step: Step) -> AnyPredictor:
         """A copy of the step's present model for new data of the target."""
+        ...
+
+    def calibrated(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:
+        """The same with the temperature of its confidence, where it can have one."""
         ...
 
     def for_source(self, predictor: AnyPredictor) -> AnyPredictor:
@@ -81,12 +86,13 @@ def end(
         sentences.append(choice.sentence)
         listeners.hear(choice.sentence)
         candidates.put_back(index, step)
-    scores = {} if data.alone else _scores(data.pair, step)
+    snapshot = take_snapshot(data.pair, step.model, step.device, processes=step.processes)
+    scores = {} if data.alone else _scores(data.pair, snapshot)
     warning = _compare(settings, data.pair, step, scores, listeners)
     if warning is not None:
         sentences.append(warning)
         listeners.hear(warning)
-    model = data.predictor(step)
+    model = data.calibrated(data.predictor(step), snapshot)
     known = {
         "settings": settings,
         "classes": data.pair.classes,
@@ -101,8 +107,7 @@ def end(
     return Ended(model, data.for_source(model), last, known)
 
 
-def _scores(pair: DomainPair | ScenePair, step: Step) -> dict[str, float]:
-    snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
+def _scores(pair: DomainPair | ScenePair, snapshot: Snapshot) -> dict[str, float]:
     table = SEGMENTATION_VALIDATORS if isinstance(pair, ScenePair) else VALIDATORS
     return {name: make()(snapshot) for name, make in table.items()}
 
@@ -116,5 +121,6 @@ def _compare(
         return None
     plain = source_only(settings)
     alone = make_step(plain, pair, step.device, step.processes)
-    reference = train(plain, pair, alone, after=listeners.reference)
-    return negative_transfer_warning(scores, _scores(pair, reference.step))
+    reference = train(plain, pair, alone, after=listeners.reference).step
+    snapshot = take_snapshot(pair, reference.model, reference.device, processes=reference.processes)
+    return negative_transfer_warning(scores, _scores(pair, snapshot))

@@ -14,6 +14,8 @@ from torch import nn
 from paretoda.data import DomainPair, make_pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import ImageTransform
+from paretoda.domains import Snapshot
+from paretoda.evaluation.calibration import source_temperature
 from paretoda.job.build import pair_settings
 from paretoda.job.frozen import Told, frozen_features
 from paretoda.job.predictor import Predictor
@@ -62,6 +64,10 @@ class Inputs:
             refiner=copy.deepcopy(refiner) if isinstance(refiner, Tcm) else None,
             crops=self.crops,
         )
+
+    def calibrated(self, predictor: Predictor, snapshot: Snapshot) -> Predictor:
+        """The same with the temperature of its confidence."""
+        return replace(predictor, temperature=source_temperature(snapshot))
 
     def for_source(self, predictor: Predictor) -> Predictor:
         """The same networks for new data of the source: they differ in how features are scaled."""

@@ -22,6 +22,7 @@ from paretoda.data.rows import tensors_of
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import Transform, transform_from_json
+from paretoda.evaluation.calibration import checked_temperature
 from paretoda.evaluation.predictions import evaluation_mode, predict
 from paretoda.job.directory import RunError
 from paretoda.models.backbones import BACKBONES, make_backbone
@@ -46,6 +47,7 @@ class Predictor:
         scaling: of the frozen network's features.
         refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
         crops: views of an image that a prediction is averaged over, 1 or 10.
+        temperature: that calibrates the confidence, see `paretoda.evaluation.calibration`; None: nobody has fitted one.
     """
 
     classes: tuple[str, ...]
@@ -55,24 +57,33 @@ class Predictor:
     scaling: FeatureTransform | None = None
     refiner: Tcm | None = None
     crops: int = 1
+    temperature: float | None = None
 
     def probabilities(
-        self, samples: Samples, *, refined: bool = False, batch_size: int = 256, workers: int | None = None
+        self,
+        samples: Samples,
+        *,
+        refined: bool = False,
+        calibrated: bool = False,
+        batch_size: int = 256,
+        workers: int | None = None,
     ) -> NDArray[np.float32]:
         """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3.
 
-        `workers` threads read ahead; None: as many as fit.
+        With `calibrated`, the logits are divided by the temperature, where there is one. `workers` threads read ahead;
+        None: as many as fit.
         """
+        heat = (self.temperature or 1.0) if calibrated else 1.0
         batches = [
-            self._scores(*predict(self.model, [inputs], device=self._device), refined=refined)
+            self._scores(*predict(self.model, [inputs], device=self._device), refined=refined, heat=heat)
             for inputs in self._inputs(samples, batch_size, self.crops, workers)
         ]
         return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
 
-    def _scores(self, features: Tensor, logits: Tensor, *, refined: bool) -> Tensor:
+    def _scores(self, features: Tensor, logits: Tensor, *, refined: bool, heat: float) -> Tensor:
         """Probabilities of one batch."""
         if not refined:
-            return torch.softmax(logits, dim=1)
+            return torch.softmax(logits / heat, dim=1)
         if self.refiner is None:
             raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
         with torch.no_grad():
@@ -91,7 +102,7 @@ class Predictor:
             model.prefer(preference)
         except ValueError as error:
             raise RunError(str(error)) from error
-        return replace(self, model=model)
+        return replace(self, model=model, temperature=None)  # it was fitted for the model as it was trained
 
     def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
         """What the encoder makes of the samples, shape (n, d)."""
@@ -146,6 +157,7 @@ class Predictor:
             "scaling": self.scaling.to_json() if self.scaling else None,
             "refiner": self.refiner is not None and self.refiner.settings(),
             "crops": self.crops,
+            "temperature": self.temperature,
         }
 
 
@@ -193,6 +205,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         backbone=backbone,
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=refiner.to(device) if refiner is not None else None,
+        temperature=checked_temperature(facts.get("temperature")),
     ).cropping(facts.get("crops", 1))
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from paretoda.data import open_samples
 from paretoda.data.errors import DataError
 from paretoda.data.samples import Samples
+from paretoda.job.card import write_card
 from paretoda.job.directory import RunDirectory
 from paretoda.job.errors import SettingsError
 from paretoda.job.inputs import Inputs, open_inputs
@@ -78,7 +79,7 @@ def pictures_of(model: Predictor, inputs: Inputs | None, facts: RunFacts) -> Pic
 
 
 def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
-    """Predictions, results and page first, the model last: where it is, all is there.
+    """Predictions, results, page and card first, the model last: where it is, all is there.
 
     Args:
         directory: of the run.
@@ -91,5 +92,6 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
     write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))
+    write_card(directory, facts, run.model)
     run.model.save(directory.model, directory.description)
     directory.tidy()

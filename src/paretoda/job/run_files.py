@@ -94,6 +94,12 @@ def predictions_table(rows: Iterable[Predicted]) -> str:
     return csv_text([_HEADS, *((name, prediction, f"{confidence:.6f}") for name, prediction, confidence in rows)])
 
 
+def abstaining(rows: Iterable[Predicted], confidences: Iterable[float], threshold: float) -> list[Predicted]:
+    """The same rows with an empty class where the confidence, before it was rounded, is below the threshold."""
+    both = zip(rows, confidences, strict=True)
+    return [(name, found if float(own) >= threshold else "", shown) for (name, found, shown), own in both]
+
+
 def predictions(text: str) -> list[Predicted]:
     """The rows of a predictions.csv; a ValueError says which is damaged."""
     rows = csv.reader(io.StringIO(text, newline=""))

@@ -118,9 +118,13 @@ class DEV:
     def __call__(self, snapshot: Snapshot) -> float:
         """About -1..0; the control variate may leave the interval."""
         held_out = snapshot.held_out_source
-        points = held_out.features.double().cpu().numpy()
-        weights = density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
-        return -dev_risk(truncated(weights), zero_one(held_out.logits, held_out.labels).cpu().numpy())
+        losses = zero_one(held_out.logits, held_out.labels).cpu().numpy()
+        return -dev_risk(truncated(self.weights(snapshot)), losses)
+
+    def weights(self, snapshot: Snapshot) -> Array:
+        """The density ratios of the held-out source's samples, shape (n,)."""
+        points = snapshot.held_out_source.features.double().cpu().numpy()
+        return density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
 
     def _features(self, domain: Domain) -> Array:
         chosen = draw(domain.index, self.samples, self.seed)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from paretoda.data.reading import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
+from paretoda.domains import Snapshot
 from paretoda.job.frozen import Told
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.segmentation.predictor import ScenePredictor
@@ -84,6 +85,10 @@ class SceneInputs:
             model=copy.deepcopy(step.model),
             refiner=copy.deepcopy(inner) if isinstance(inner, Tcm) else None,
         )
+
+    def calibrated(self, predictor: ScenePredictor, snapshot: Snapshot) -> ScenePredictor:  # noqa: ARG002
+        """The same: confidences of pixels are not calibrated."""
+        return predictor
 
     def for_source(self, predictor: ScenePredictor) -> ScenePredictor:
         """The same network for new images of the source, whose size may differ."""

@@ -113,7 +113,7 @@ class ScenePredictor:
             features = self.model.encoder(self.transform.evaluate([image]).to(device))
             logits = self.model.head(features)
             if refined and self.refiner is not None:
-                logits = _refined(self.refiner, features, logits)
+                logits = log_refined_maps(self.refiner, features, logits)
             return enlarged(logits, image.shape[:2]).softmax(1)[0].cpu()
 
     def save(self, weights: Path, description: Path) -> None:
@@ -140,7 +140,7 @@ class ScenePredictor:
             file.write(save_tensors(tensors))
 
 
-def _refined(refiner: Tcm, features: Tensor, logits: Tensor) -> Tensor:
+def log_refined_maps(refiner: Tcm, features: Tensor, logits: Tensor) -> Tensor:
     """The log ρ of every pixel of the maps, shape (n, K, h, w)."""
     count, classes, height, width = logits.shape
     rows = [maps.permute(0, 2, 3, 1).flatten(0, 2) for maps in (features, logits)]

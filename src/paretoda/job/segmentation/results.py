@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from paretoda.data.errors import DataError
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.evaluation.segmentation import Scores, confusion
+from paretoda.job.card import write_card
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.result import RunResult, read_facts
 from paretoda.job.run_files import predictions_table
@@ -193,7 +194,7 @@ def pictures_of_run(directory: RunDirectory, model: ScenePredictor, facts: RunFa
 
 
 def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInputs, told: Told | None = None) -> None:
-    """Predictions, results and page first, the model last: where it is, all is there."""
+    """Predictions, results, page and card first, the model last: where it is, all is there."""
     samples = inputs.pair.target.samples
     written = write_maps(
         run.model.scenes(samples, workers=run.settings.workers),
@@ -208,6 +209,7 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
     facts = read_facts(directory)
     pictures = pictures_of_scenes(run.model, inputs, [row[2] for row in written.rows])
     write_text(directory.report, run_page(replace(facts, pictures=pictures)))
+    write_card(directory, facts, run.model)
     run.model.save(directory.model, directory.description)
     directory.tidy()
 

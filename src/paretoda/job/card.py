@@ -1,0 +1,29 @@
+"""The model card of a run, from its files and its predictor."""
+
+from __future__ import annotations
+
+from paretoda.data.scaling import FeatureTransform
+from paretoda.job.directory import RunDirectory
+from paretoda.job.predictor import Predictor
+from paretoda.job.segmentation.predictor import ScenePredictor
+from paretoda.report.card import CardFacts, model_card
+from paretoda.report.facts import RunFacts
+from paretoda.training.files import write_text
+
+
+def write_card(directory: RunDirectory, facts: RunFacts, model: Predictor | ScenePredictor) -> None:
+    """Write README.md.
+
+    Args:
+        directory: of the run.
+        facts: from its files, so that the card is the same after every resume.
+        model: the chosen one.
+    """
+    write_text(directory.card, model_card(facts, _of(model)))
+
+
+def _of(model: Predictor | ScenePredictor) -> CardFacts:
+    if isinstance(model, ScenePredictor):
+        return CardFacts(model.classes, "image-segmentation")
+    task = "tabular-classification" if isinstance(model.transform, FeatureTransform) else "image-classification"
+    return CardFacts(model.classes, task, model.temperature)

@@ -1,0 +1,208 @@
+"""The networks of a run as one module: what `paretoda predict` is given goes in, what it computes comes out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from paretoda.data.scaling import FeatureTransform
+from paretoda.data.segmentation import SceneTransform
+from paretoda.data.transforms import ImageTransform
+from paretoda.job.directory import RunError
+from paretoda.job.export.resampling import columns_may_come_first, resized
+from paretoda.job.predictor import Predictor
+from paretoda.job.segmentation.predictor import ScenePredictor, log_refined_maps
+from paretoda.maps import enlarged
+
+_NO_REFINER = "this model was not trained with the target loss 'tcm', so it has no refined predictions"
+_ANY_SIZE = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+"""Backbones whose files take images of any size. LeNet has one size; the small CNN's pooling to a grid becomes fixed
+places in ONNX; EfficientNet's padding, which depends on the size at every layer, keeps torch busy for ever when the
+size is a symbol; of a user's own network nobody knows."""
+_GREY = (19595.0, 38470.0, 7471.0)
+"""Pillow's weights of red, green and blue in grey, in units of 2^-16."""
+
+
+class ZScores(nn.Module):
+    """The `FeatureTransform` as a layer.
+
+    Args:
+        transform: of the run.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, transform: FeatureTransform) -> None:
+        super().__init__()
+        self.register_buffer("mean", transform.mean.clone())
+        self.register_buffer("std", transform.std.clone())
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Shape (n, d) to (n, d)."""
+        return (features - self.mean) / self.std
+
+
+class Pixels(nn.Module):
+    """RGB bytes (n, h, w, 3) of any size to the images that the network reads, as the `ImageTransform` makes them.
+
+    Args:
+        transform: of the run.
+    """
+
+    mean: Tensor
+    std: Tensor
+
+    def __init__(self, transform: ImageTransform) -> None:
+        super().__init__()
+        self.transform, self.tall = transform, columns_may_come_first()
+        for name, values in (("mean", transform.mean), ("std", transform.std)):
+            self.register_buffer(name, torch.tensor(values).view(-1, 1, 1))
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Shape (n, channels, size, size)."""
+        pixels = images.permute(0, 3, 1, 2).double()
+        if self.transform.channels == 1:
+            weights = torch.tensor(_GREY, dtype=torch.float64).view(3, 1, 1)
+            pixels = (((pixels * weights).sum(1, keepdim=True) + 0x8000) / 0x10000).floor()
+        side = self.transform.resized
+        pixels = resized(pixels, (side, side), "bilinear", tall=self.tall)
+        start, end = (side - self.transform.size) // 2, (side + self.transform.size) // 2
+        pixels = pixels[:, :, start:end, start:end]
+        return (pixels.float() / 255 - self.mean) / self.std
+
+
+class ScenePixels(nn.Module):
+    """RGB bytes (n, h, w, 3) of any size to the images that a segmenter reads.
+
+    Args:
+        transform: of the run.
+    """
+
+    def __init__(self, transform: SceneTransform) -> None:
+        super().__init__()
+        self.transform, self.tall = transform, columns_may_come_first()
+
+    def forward(self, images: Tensor) -> Tensor:
+        """Shape (n, 3, height, width)."""
+        pixels = images.permute(0, 3, 1, 2)
+        return self.transform.normalise(resized(pixels, self.transform.size, "bicubic", tall=self.tall).float())
+
+
+class ClassProgram(nn.Module):
+    """From samples to logits, probabilities and, where they are wanted, refined probabilities.
+
+    Args:
+        predictor: of the run.
+        transforms: whether images are RGB bytes of any size, or what the network itself reads.
+        refined: whether the ρ of Eq. 3 is given, too.
+    """
+
+    def __init__(self, predictor: Predictor, *, transforms: bool, refined: bool) -> None:
+        super().__init__()
+        if refined and predictor.refiner is None:
+            raise RunError(_NO_REFINER)
+        self.before = nn.Sequential()
+        if isinstance(predictor.transform, FeatureTransform):
+            self.before.append(ZScores(predictor.transform))
+        elif transforms and isinstance(predictor.transform, ImageTransform):
+            self.before.append(Pixels(predictor.transform))
+        if predictor.backbone is not None and predictor.scaling is not None:
+            self.before.extend([predictor.backbone[1], ZScores(predictor.scaling)])
+        self.model, self.refiner = predictor.model, predictor.refiner if refined else None
+        self.eval().requires_grad_(False)
+
+    def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
+        """(logits, probabilities[, refined]), each (n, K)."""
+        features = self.model.encoder(self.before(inputs))
+        logits = self.model.head(features)
+        found = (logits, logits.softmax(1))
+        return found if self.refiner is None else (*found, self.refiner.refined(features, logits))
+
+
+class SceneProgram(nn.Module):
+    """From images to maps of logits, probabilities, labels and, where they are wanted, refined probabilities.
+
+    Args:
+        predictor: of the run.
+        transforms: whether images are RGB bytes of any size, or what the network itself reads.
+        refined: whether the ρ of Eq. 3 is given, too.
+    """
+
+    def __init__(self, predictor: ScenePredictor, *, transforms: bool, refined: bool) -> None:
+        super().__init__()
+        if refined and predictor.refiner is None:
+            raise RunError(_NO_REFINER)
+        self.before = ScenePixels(predictor.transform) if transforms else nn.Identity()
+        self.transforms = transforms
+        self.model, self.refiner = predictor.model, predictor.refiner if refined else None
+        self.eval().requires_grad_(False)
+
+    def forward(self, images: Tensor) -> tuple[Tensor, ...]:
+        """(logits, probabilities, labels[, refined]) at the images' size; labels (n, h, w), others (n, K, h, w)."""
+        size = images.shape[1:3] if self.transforms else images.shape[2:4]
+        features = self.model.encoder(self.before(images))
+        small = self.model.head(features)
+        logits = enlarged(small, size)
+        probabilities = logits.softmax(1)
+        found = (logits, probabilities, probabilities.argmax(1))
+        if self.refiner is None:
+            return found
+        return (*found, enlarged(log_refined_maps(self.refiner, features, small), size).softmax(1))
+
+
+@dataclass(frozen=True, eq=False)
+class Program:
+    """What is written, and what it has to equal.
+
+    Args:
+        module: `ClassProgram` or `SceneProgram`.
+        predictor: that it was made of.
+        transforms: whether images are RGB bytes of any size.
+    """
+
+    module: ClassProgram | SceneProgram
+    predictor: Predictor | ScenePredictor
+    transforms: bool
+
+    @property
+    def input_name(self) -> str:
+        """What goes in."""
+        return "features" if isinstance(self.predictor.transform, FeatureTransform) else "images"
+
+    @property
+    def output_names(self) -> list[str]:
+        """What comes out."""
+        maps = ["labels"] if isinstance(self.module, SceneProgram) else []
+        return ["logits", "probabilities", *maps, *(["refined"] if self.module.refiner is not None else [])]
+
+    @property
+    def free_axes(self) -> tuple[int, ...]:
+        """Axes of the input that may have any length."""
+        if self.transforms:
+            return (0, 1, 2)
+        return (0, 2, 3) if self._any_size else (0,)
+
+    @property
+    def _any_size(self) -> bool:
+        if isinstance(self.predictor, ScenePredictor):
+            return True
+        frozen, trained = self.predictor.backbone, self.predictor.model.architecture.backbone
+        return (trained if frozen is None else frozen[0]) in _ANY_SIZE
+
+
+def make_program(predictor: Predictor | ScenePredictor, *, transforms: bool, refined: bool) -> Program:
+    """The program of a predictor; what it cannot have is a RunError.
+
+    Args:
+        predictor: on the CPU.
+        transforms: images are RGB bytes of any size.
+        refined: the ρ of Eq. 3 is given, too.
+    """
+    if transforms and isinstance(predictor.transform, FeatureTransform):
+        raise RunError("this model reads features, whose scaling is always in the file; leave out --transforms")
+    kind: Any = ClassProgram if isinstance(predictor, Predictor) else SceneProgram
+    return Program(kind(predictor, transforms=transforms, refined=refined), predictor, transforms)

@@ -1,0 +1,155 @@
+"""The model card of a run, README.md: what a hub shows of it, from plain values; every name is only text."""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from paretoda.report.facts import RunFacts
+
+_SHOWN = 200
+"""Classes on a card, at most."""
+_LONGEST = 400
+"""Letters of a name or a sentence, at most."""
+_NOT_ACCURACY = (
+    "**These scores are no accuracy.** They were computed without a label of the target, each has a scale of its own, "
+    "and they serve to compare models on the same data. A model with better scores can be worse. Measure this one on "
+    "labelled data of the target before you rely on it."
+)
+_ESCAPED = frozenset("\\`*_{}[]()#+!|")
+"""A backslash in front makes these plain in every Markdown."""
+_ENTITIES = frozenset('<>&"~:@$=^')
+"""These need an entity for it."""
+_BEGINNING = re.compile(r"^([0-9]*)([-.)])|(?i:\b(www)(\.))")
+"""What would begin a list, or an address that is made a link of."""
+_ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_VERSIONS = ("paretoda", "torch", "numpy", "python")
+
+
+@dataclass(frozen=True)
+class CardFacts:
+    """What a card says beside the facts of the run.
+
+    Args:
+        classes: names.
+        task: what a hub calls it: "image-classification", "tabular-classification" or "image-segmentation".
+        temperature: that calibrates the confidence; None without one.
+    """
+
+    classes: Sequence[str]
+    task: str
+    temperature: float | None = None
+
+
+def model_card(run: RunFacts, card: CardFacts) -> str:
+    """The card as Markdown with a YAML head; the same facts give the same text."""
+    parts = [_head(run, card.task), f"# {escaped(run.title)}", _about(run, card.task), _data(run, card.classes)]
+    parts += [_use(card), _scores(run), _sentences(run.sentences), _settings(run.settings), _versions(run.environment)]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def escaped(text: str) -> str:
+    """The text as Markdown shows it and does not obey it: no markup, link, HTML or control character is left."""
+    short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    plain = "".join(_letter(letter) for letter in " ".join(short.split()))
+    return _BEGINNING.sub(lambda found: f"{found[1] or found[3] or ''}\\{found[2] or found[4]}", plain)
+
+
+def _letter(letter: str) -> str:
+    if letter in _ESCAPED:
+        return f"\\{letter}"
+    if letter in _ENTITIES:
+        return f"&#{ord(letter)};"
+    return letter if unicodedata.category(letter) not in _ACTING else f"\\\\u{ord(letter):04x}"
+
+
+def _head(run: RunFacts, task: str) -> str:
+    """What the hub reads. The licence is the user's to choose: it follows from the data."""
+    names = ["domain-adaptation", "unsupervised-domain-adaptation", "multi-objective-optimization"]
+    tags = [*names, str(run.settings["method"]), str(run.settings["scheme"])]
+    lines = ["library_name: paretoda", f"pipeline_tag: {task}", "tags:"]
+    return "\n".join(["---", *lines, *(f"- {json.dumps(tag)}" for tag in dict.fromkeys(tags)), "---"])
+
+
+def _about(run: RunFacts, task: str) -> str:
+    settings = run.settings
+    loss = (
+        "no target loss" if settings["target_loss"] == "none" else f"the target loss {escaped(settings['target_loss'])}"
+    )
+    return (
+        f"A model for {task.replace('-', ' ')} on the *target* data below. It was trained by unsupervised domain "
+        "adaptation: on labelled source data and on target data without labels.\n\n"
+        f"Method: {escaped(settings['method'])} with {loss}, weighted by the scheme {escaped(settings['scheme'])}, "
+        f"{settings['steps']} steps; the model after step {run.chosen} was chosen, without target labels."
+    )
+
+
+def _data(run: RunFacts, classes: Sequence[str]) -> str:
+    """Names of the data, not where they lie; names of the classes."""
+    lines = [f"- {domain}: {escaped(_last(path))}" for domain, path in run.inputs.items()]
+    if run.predictions:
+        lines.append(f"- samples of the target: {len(run.predictions)}")
+    shown = ", ".join(map(escaped, classes[:_SHOWN]))
+    more = f" and {len(classes) - _SHOWN} more, which `model.json` lists" if len(classes) > _SHOWN else ""
+    return "\n".join(["## Data", "", *lines, f"- {len(classes)} classes: {shown}{more}"])
+
+
+def _last(path: str) -> str:
+    return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
+
+
+def _use(card: CardFacts) -> str:
+    where = "--out FOLDER" if card.task == "image-segmentation" else "--out predictions.csv"
+    text = (
+        "## Use\n\n```\npip install paretoda\n"
+        f"paretoda predict . NEW_DATA {where}\nparetoda export . --format onnx   # runs without ParetoDA\n```\n\n"
+        "The model is for data like the target's. The weights are in `model.safetensors`, all else in `model.json`; "
+        "neither holds code."
+    )
+    if card.temperature is None:
+        return text
+    return (
+        f"{text} Confidences are calibrated by the temperature {card.temperature:.4g} (`predict --calibrated`), which "
+        "was fitted without target labels."
+    )
+
+
+def _scores(run: RunFacts) -> str:
+    if not run.scores:
+        return ""
+    rows = [f"| {escaped(name)} | {_number(value)} |" for name, value in run.scores.items()]
+    return "\n".join(["## Scores without labels", "", _NOT_ACCURACY, "", "| validator | score |", "|---|---:|", *rows])
+
+
+def _number(value: float | None) -> str:
+    return f"{value:.4f}" if value is not None and isfinite(value) else "not finite"
+
+
+def _sentences(sentences: Sequence[str]) -> str:
+    return "\n".join(["## Notes of the run", "", *(f"- {escaped(one)}" for one in sentences)]) if sentences else ""
+
+
+def _settings(settings: Mapping[str, object]) -> str:
+    return "\n".join(["## Settings", "", "| setting | value |", "|---|---|", *_rows(settings)])
+
+
+def _rows(settings: Mapping[str, object]) -> Iterator[str]:
+    for name, value in settings.items():
+        own = name == "backbone_weights" and isinstance(value, str)
+        if value not in (None, (), []):
+            yield f"| {escaped(name)} | {escaped(_last(str(value)) if own else _shown(value))} |"
+
+
+def _shown(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+def _versions(environment: Mapping[str, str]) -> str:
+    found = ", ".join(f"{name} {escaped(environment[name])}" for name in _VERSIONS if name in environment)
+    return (
+        f"## Versions\n\n{found}\n\nThe licence is yours to add, at the top: it depends on the data and on the weights."
+    )
