@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 import paretoda
 from paretoda.objectives.alignment.coral import coral
 from paretoda.objectives.target.information import missing_information
-from paretoda.schemes import ParetoDA
+from paretoda.schemes import Averaged, ParetoDA
 
 PAGE = Path(__file__).parents[2] / "docs" / "lightning.md"
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore:.*LeafSpec.*deprecated:FutureWarning")]
@@ -44,6 +44,7 @@ def test_a_step_in_lightning_is_a_step_of_our_own(code):
     made["lightning"].Trainer(max_steps=2, accelerator="cpu", **made["quiet"]).fit(model, loaders)
 
     optimiser = torch.optim.SGD(own.parameters(), lr=0.02, momentum=0.9)
+    scheme = Averaged(ParetoDA(prior=(1.0, 0.3, 0.3)))
     for _ in range(2):
         source, target, held_out = own.encoder(x).split(8)
         optimiser.zero_grad()
@@ -52,7 +53,7 @@ def test_a_step_in_lightning_is_a_step_of_our_own(code):
             shared=own.encoder,
             heads=own.head,
             guide=information(own, held_out),
-            scheme=ParetoDA(prior=(1.0, 0.3, 0.3)),
+            scheme=scheme,
         )
         optimiser.step()
     torch.testing.assert_close(list(model.parameters()), list(own.parameters()), rtol=1e-4, atol=1e-6)
