@@ -2,9 +2,11 @@
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import sklearn
 import torch
 from hypothesis import HealthCheck, settings
 
@@ -23,3 +25,11 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip(f"no real data at {folder}; set PARETODA_DATA")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _routing_as_it_was() -> Iterator[None]:
+    """Importing skada enables scikit-learn's metadata routing for the whole process, and so for other tests."""
+    before = sklearn.get_config()["enable_metadata_routing"]
+    yield
+    sklearn.set_config(enable_metadata_routing=before)

@@ -14,7 +14,6 @@ from paretoda.core.problem import reads_guide
 from paretoda.data import open_samples
 from paretoda.job.adapt import adapt
 from paretoda.job.directory import RunDirectory, RunError
-from paretoda.job.listeners import Listeners
 from paretoda.job.predictor import load_predictor
 from paretoda.job.settings import SettingsError, make_settings
 from paretoda.schemes import SCHEMES
@@ -88,7 +87,7 @@ def test_a_run_that_was_cut_off_ends_with_the_same_bytes(name, tmp_path):
     settings = {**SMALL, "scheme": name}
     adapt(source, target, tmp_path / "whole", **settings)
     with pytest.raises(Killed):
-        adapt(source, target, tmp_path / "cut", listeners=Listeners(after=[kill]), **settings)
+        adapt(source, target, tmp_path / "cut", after=[kill], **settings)
     adapt(out=tmp_path / "cut", resume=True)
     for file in ("model.safetensors", "metrics.jsonl", "predictions.csv", "results.json", "model.json"):
         assert (tmp_path / "cut" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes(), file

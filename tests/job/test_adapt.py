@@ -98,7 +98,7 @@ def test_a_run_that_was_cut_off_ends_with_the_same_bytes(files, small, stop):
 
     adapt(files / "source.npz", files / "target.npz", files / "whole", **small)
     with pytest.raises(Killed):
-        adapt(files / "source.npz", files / "target.npz", files / "cut", listeners=Listeners(after=[kill]), **small)
+        adapt(files / "source.npz", files / "target.npz", files / "cut", after=[kill], **small)
     assert not (files / "cut" / "model.safetensors").exists()
     with (files / "cut" / "metrics.jsonl").open("a") as file:
         file.write('{"step": 99, "los')
@@ -226,7 +226,7 @@ def test_a_broken_checkpoint_falls_back_to_the_one_before_and_a_stranger_is_refu
             raise Killed
 
     with pytest.raises(Killed):
-        adapt(files / "source.npz", files / "target.npz", files / "cut", listeners=Listeners(after=[kill]), **small)
+        adapt(files / "source.npz", files / "target.npz", files / "cut", after=[kill], **small)
     checkpoint = RunDirectory(files / "cut").checkpoint
     whole = checkpoint.read_bytes()
     checkpoint.write_bytes(whole[: len(whole) // 2])

@@ -121,11 +121,9 @@ def test_a_file_that_vanishes_in_training_is_named(photos, workers, monkeypatch)
             for path in photos[1].glob("*.png"):
                 path.unlink()
 
-    from paretoda.job.listeners import Listeners
-
     settings = {**QUICK, "steps": 40, "method": "dann", "target_loss": "none", "scheme": "linear", "select": "last"}
     with pytest.raises(DataError, match=r"\.png does not exist; correct the path"):
-        adapt(*photos, workers=workers, listeners=Listeners(after=[vanish]), **settings)
+        adapt(*photos, workers=workers, after=[vanish], **settings)
     assert not [thread for thread in threading.enumerate() if thread.name.startswith("paretoda-reading")]
 
 

@@ -19,7 +19,6 @@ from paretoda.data.driving import DRIVING_CLASSES, driving_scenes
 from paretoda.data.errors import DataError
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.job.adapt import segment
-from paretoda.job.listeners import Listeners
 from paretoda.job.segmentation.results import SceneRun, measured
 from paretoda.training.loop import After
 
@@ -43,7 +42,7 @@ def take_scenes(
     target = load_scenes(task.target, data)
     source = target if spec.settings.get(ORACLE) else load_scenes(task.source, data)
     settings = {"reference": False, **task.settings, **given, "seed": spec.seed}
-    run = segment(source, target.without_labels(), out, overwrite=True, listeners=Listeners(after=after), **settings)
+    run = segment(source, target.without_labels(), out, overwrite=True, after=after, **settings)
     return _measured(run, load_scenes(task.test, data))
 
 

@@ -28,7 +28,6 @@ from paretoda.job.adapt import adapt
 from paretoda.job.build import pick_device
 from paretoda.job.environment import environment
 from paretoda.job.inputs import open_inputs
-from paretoda.job.listeners import Listeners
 from paretoda.job.run import Run
 from paretoda.job.settings import make_settings
 from paretoda.training.loop import After
@@ -61,7 +60,7 @@ def take(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = 
         found = _baseline(given["baseline"], loaded)
     else:
         settings = {"reference": False, **loaded.settings, **given, "seed": spec.seed}
-        run = adapt(loaded.source, loaded.target, out, overwrite=True, listeners=Listeners(after=after), **settings)
+        run = adapt(loaded.source, loaded.target, out, overwrite=True, after=after, **settings)
         found = _measured(run, loaded)
     seconds = round(perf_counter() - begun, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": environment()}

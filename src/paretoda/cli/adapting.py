@@ -78,7 +78,6 @@ def run_adapt(
     listeners = Listeners(
         say=screen.say,
         told=screen.progress,
-        after=[screen.progress.after("training", steps)],
         reference=[screen.progress.after("source-only reference", steps)],
     )
     try:
@@ -89,6 +88,7 @@ def run_adapt(
             out,
             resume=resume,
             overwrite=overwrite,
+            after=[screen.progress.after("training", steps)],
             listeners=listeners,
             **settings,
         )

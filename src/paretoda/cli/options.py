@@ -175,6 +175,7 @@ SETTINGS = (
     Setting("compile", bool, False, "let torch.compile make the encoder faster, after some minutes"),
     Setting("channels_last", bool, False, "keep images and kernels with their channels last in memory"),
     Setting("checkpoint_every", int, 50, "steps between checkpoints"),
+    Setting("track", Literal["none", "tensorboard"], "none", "also write the course of the run into RUN/tensorboard"),
 )
 
 

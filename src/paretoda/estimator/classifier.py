@@ -46,6 +46,6 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
         classes: NDArray[Any] = self.classes_[best]
         return classes
 
-    def score(self, X: Any, y: Any, sample_domain: Any = None) -> float:
-        """The accuracy on labelled rows."""
-        return float(accuracy_score(y, self.predict(X, sample_domain)))
+    def score(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> float:
+        """The accuracy on labelled rows, weighted by `sample_weight` where it is given."""
+        return float(accuracy_score(y, self.predict(X, sample_domain), sample_weight=sample_weight))

@@ -12,7 +12,18 @@ from paretoda.job.settings import Settings, make_settings
 from paretoda.job.tasks import ALONE
 
 NOT_FOR_ARRAYS = frozenset(
-    {"task", "backbone", "backbone_weights", "frozen", "image_size", "augment", "crops", "skip_bad", "checkpoint_every"}
+    {
+        "task",
+        "backbone",
+        "backbone_weights",
+        "frozen",
+        "image_size",
+        "augment",
+        "crops",
+        "skip_bad",
+        "checkpoint_every",
+        "track",
+    }
 ).union(
     ALONE["segmentation"],
     ("accumulate", "checkpoint_activations", "compile", "channels_last"),

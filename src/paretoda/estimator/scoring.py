@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import torch
+from sklearn import get_config
 from sklearn.pipeline import Pipeline
-from sklearn.utils.metadata_routing import MetadataRequest
+from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
@@ -36,12 +37,13 @@ class LabelFreeScorer:
         """The score on the target rows of X.
 
         Args:
-            estimator: a fitted ParetoDAClassifier or ParetoDATransformer, or a Pipeline that ends with one.
+            estimator: a fitted ParetoDAClassifier or ParetoDATransformer, or a Pipeline that ends with one, also
+                skada's.
             X: shape (n, d).
             y: shape (n,); only "dev" and "source-risk" read it, and only at source rows.
             sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
         """
-        adapted, X = _unwrapped(estimator, X)
+        adapted, X = _unwrapped(estimator, X, sample_domain)
         check_is_fitted(adapted)
         rows = checked_rows(adapted, X, reset=False)
         source = np.zeros(len(rows), bool) if sample_domain is None else from_source(sample_domain, len(rows))
@@ -72,14 +74,23 @@ def scorer(name: str) -> LabelFreeScorer:
     return LabelFreeScorer(name)
 
 
-def _unwrapped(estimator: Any, X: Any) -> tuple[Adapted, Any]:
+def _unwrapped(estimator: Any, X: Any, sample_domain: Any) -> tuple[Adapted, Any]:
     """The adapted model at the end of pipelines, and X as it sees it."""
     while isinstance(estimator, Pipeline):
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+        if len(estimator) > 1:
+            X = _transformed(estimator[:-1], X, sample_domain)
         estimator = estimator[-1]
+        estimator = getattr(estimator, "base_estimator_", estimator)  # a pipeline of skada's wraps its steps
     if not isinstance(estimator, Adapted):
         raise TypeError(f"label-free scorers score ParetoDA's estimators, not {type(estimator).__name__}")
     return estimator, X
+
+
+def _transformed(steps: Pipeline, X: Any, sample_domain: Any) -> Any:
+    """X after the steps before the last; those that ask for the domains, as skada's do, are told."""
+    asked = get_config()["enable_metadata_routing"] and sample_domain is not None
+    names = get_routing_for_object(steps).consumes("transform", ["sample_domain"]) if asked else ()
+    return steps.transform(X, **dict.fromkeys(names, sample_domain))
 
 
 def _device(adapted: Adapted) -> torch.device:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from paretoda.job.segmentation.results import SceneRun, write_scene_results
 from paretoda.job.tasks import Task
 from paretoda.job.training import train
 from paretoda.processes import Processes
+from paretoda.training.loop import After
 from paretoda.training.step import Step
 
 
@@ -31,6 +32,7 @@ def adapt(
     *,
     resume: bool = False,
     overwrite: bool = False,
+    after: Sequence[After] = (),
     listeners: Listeners = SILENT,
     **settings: Any,
 ) -> Run:
@@ -43,7 +45,8 @@ def adapt(
         out: directory for the run's files; None: nothing is written.
         resume: go on with the run in `out`, with its own settings and, unless given, its own data.
         overwrite: replace a run in `out`.
-        listeners: who is told what happens.
+        after: hooks, plain callables: `hook(steps_taken, report)` after every step.
+        listeners: who is told what else happens.
         **settings: any field of `Settings`, checked: method="dann", scheme="paretoda", steps=500, seed=0, ...
 
     Returns:
@@ -59,7 +62,7 @@ def adapt(
         inputs, step = agreed(processes, ready, first_alone=run.settings.frozen)
         if processes.rank == 0:
             run.write()
-        ended = _trained(run, inputs, step, listeners)
+        ended = _trained(run, inputs, step, after, listeners)
         made = Run(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:
             write_results(run.directory, made, inputs)
@@ -73,6 +76,7 @@ def segment(
     *,
     resume: bool = False,
     overwrite: bool = False,
+    after: Sequence[After] = (),
     listeners: Listeners = SILENT,
     **settings: Any,
 ) -> SceneRun:
@@ -85,7 +89,8 @@ def segment(
         out: directory for the run's files; None: nothing is written.
         resume: go on with the run in `out`, with its own settings and, unless given, its own data.
         overwrite: replace a run in `out`.
-        listeners: who is told what happens.
+        after: hooks, plain callables: `hook(steps_taken, report)` after every step.
+        listeners: who is told what else happens.
         **settings: any field of `Settings`, checked: method="advent", scheme="paretoda", steps=500, seed=0, ...
 
     Returns:
@@ -103,7 +108,7 @@ def segment(
             run.write()
         keep = None if run.directory is None else run.directory.translation
         inputs = inputs.translated(run.settings, step.device, keep, listeners.told)  # several have no translation
-        ended = _trained(run, inputs, step, listeners)
+        ended = _trained(run, inputs, step, after, listeners)
         made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:
             write_scene_results(run.directory, made, inputs, listeners.told)
@@ -122,7 +127,9 @@ def _started(
         yield run, processes
 
 
-def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: Listeners) -> Ended[AnyPredictor]:
+def _trained(
+    run: Beginning, inputs: Data[AnyPredictor], step: Step, after: Sequence[After], listeners: Listeners
+) -> Ended[AnyPredictor]:
     """Train, and choose the model."""
     for note in notes(run.settings, step.model):
         listeners.hear(note)
@@ -132,7 +139,7 @@ def _trained(run: Beginning, inputs: Data[AnyPredictor], step: Step, listeners: 
         step,
         directory=run.directory,
         resume=run.going_on,
-        after=listeners.after,
+        after=after,
         say=listeners.hear,
     )
     return end(run.settings, inputs, trained, listeners, None if run.directory is None else run.directory.path)

@@ -13,10 +13,11 @@ from paretoda.job.lock import held
 from paretoda.job.memory import check_machine
 from paretoda.job.settings import Settings, SettingsError, make_settings, source_only
 from paretoda.job.tasks import Task
+from paretoda.job.tracking import check_tracker
 from paretoda.training.checkpoint import kept
 
-_OPEN = ("skip_nonfinite",)
-"""Settings that may change when a run is resumed: they decide nothing before it would have stopped."""
+_OPEN = ("skip_nonfinite", "track")
+"""Settings that may change when a run is resumed: they decide nothing, or nothing before it would have stopped."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,6 +117,7 @@ def _begin(
     if target is None:
         chosen = source_only(chosen)
     check_machine(chosen)
+    check_tracker(chosen, directory)
     return Beginning(chosen, source, target, directory, resume, overwrite, lock)
 
 

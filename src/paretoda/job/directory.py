@@ -1,8 +1,8 @@
 """A run's directory: what is in it, and that it is whole.
 
 config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to
-go on), and at the end model.safetensors + model.json (to predict), predictions.csv, results.json, report.html
-and README.md, the model card. `paretoda export` adds model.onnx or model.pt2.
+go on), perhaps tensorboard/, and at the end model.safetensors + model.json (to predict), metrics.csv, predictions.csv,
+results.json, report.html and README.md, the model card. `paretoda export` adds model.onnx or model.pt2.
 """
 
 from __future__ import annotations
@@ -49,6 +49,16 @@ class RunDirectory:
     def metrics(self) -> Path:
         """One JSON line a step."""
         return self.path / "metrics.jsonl"
+
+    @property
+    def table(self) -> Path:
+        """The same as a table, at the end."""
+        return self.path / "metrics.csv"
+
+    @property
+    def tensorboard(self) -> Path:
+        """Folder of TensorBoard's event files, where they are wanted."""
+        return self.path / "tensorboard"
 
     @property
     def checkpoint(self) -> Path:
@@ -137,7 +147,7 @@ class RunDirectory:
 
     def _clear(self) -> None:
         """Remove a run's files and nothing else; the directory as well where it is empty then."""
-        for folder in (self.checkpoint.parent, self.maps):
+        for folder in (self.checkpoint.parent, self.maps, self.tensorboard):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (*self._files(), *unfinished(self.path), self.config):
             file.unlink(missing_ok=True)
@@ -146,7 +156,8 @@ class RunDirectory:
 
     def _files(self) -> tuple[Path, ...]:
         given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
-        return (*given, self.card, *self.exported.values(), self.translation, self.path / "environment.json")
+        given = (*given, self.table, self.card, *self.exported.values())
+        return (*given, self.translation, self.path / "environment.json")
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
         """The settings and inputs of the run that is here."""

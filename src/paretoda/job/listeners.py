@@ -1,4 +1,4 @@
-"""Who is told what happens in a run."""
+"""Who is told what happens in a run, besides its steps."""
 
 from __future__ import annotations
 
@@ -11,18 +11,16 @@ from paretoda.training.loop import After
 
 @dataclass(frozen=True, eq=False)
 class Listeners:
-    """Who is told what happens.
+    """Who is told what happens, besides the steps.
 
     Args:
         say: sentences for the user, as they come up.
         told: progress of long jobs other than training.
-        after: called after every step.
         reference: called after every step of the source-only reference.
     """
 
     say: Callable[[str], None] | None = None
     told: Told | None = None
-    after: Sequence[After] = ()
     reference: Sequence[After] = ()
 
     def hear(self, sentence: str) -> None:

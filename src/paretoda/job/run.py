@@ -17,6 +17,7 @@ from paretoda.job.card import write_card
 from paretoda.job.directory import RunDirectory
 from paretoda.job.errors import SettingsError
 from paretoda.job.inputs import Inputs, open_inputs
+from paretoda.job.metrics import metrics_table
 from paretoda.job.predictor import Predictor
 from paretoda.job.result import RunResult, read_facts
 from paretoda.job.run_files import Predicted, predictions_table
@@ -89,6 +90,7 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
     target = inputs.raw.target.samples
     found = run.model.probabilities(target, workers=run.settings.workers)
     write_text(directory.predictions, predictions_table(predicted(run.model, target, found)))
+    write_text(directory.table, metrics_table(run.history))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
     write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))

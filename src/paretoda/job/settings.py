@@ -134,6 +134,9 @@ class Settings(BaseModel):
     compile: bool = Field(False, description="let torch.compile make the encoder faster, after some minutes")
     channels_last: bool = Field(False, description="keep images and kernels with their channels last in memory")
     checkpoint_every: int = Field(50, ge=1, le=_MANY, description="steps between checkpoints")
+    track: Literal["none", "tensorboard"] = Field(
+        "none", description="also write the course of the run into RUN/tensorboard"
+    )
 
     @field_validator("size", "source_size")
     @classmethod

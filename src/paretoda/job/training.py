@@ -18,6 +18,7 @@ from paretoda.job.interrupt import InterruptedRunError, stop_requests
 from paretoda.job.metrics import metrics_line
 from paretoda.job.nonfinite import Tolerant, check_parameters, ended_by
 from paretoda.job.settings import Settings
+from paretoda.job.tracking import tracked
 from paretoda.training.checkpoint import CheckpointError, read, restore, save
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import own_chance, seed_everything
@@ -78,6 +79,7 @@ def train(
 
         def record(taken: int, report: Report) -> None:
             history.append(metrics_line(taken, report))
+            tracker.step(history[-1], max(group["lr"] for group in step.optimiser.param_groups))
             if directory is not None and writes:
                 directory.add_metrics(taken, report)
 
@@ -89,18 +91,23 @@ def train(
                 check_parameters(step, taken, settings.steps)
             if taken % settings.candidate_every == 0 or last:
                 candidates.add(taken, step, partial(looks.after, taken))
+                tracker.scores(taken, candidates.scores[-1])
             if directory is not None and saved:
                 # Where sums on GPUs differ in the last bits, the heads go on from the same ones again.
                 processes.first(step.modules().state_dict().values())
                 if writes:
                     directory.sync_metrics()
+                    tracker.flush()
                     save(directory.checkpoint, step, taken, {**candidates.to_plain(), "skipped": tolerant.skipped})
             if stopped:
                 processes.any(True)  # nobody leaves before the first process has saved
                 raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
 
         try:
-            with Coming(pair, step, range(first, settings.steps), settings.every) as batches:
+            with (
+                tracked(settings, directory if writes else None, first) as tracker,
+                Coming(pair, step, range(first, settings.steps), settings.every) as batches,
+            ):
                 fit(
                     tolerant,
                     batches,

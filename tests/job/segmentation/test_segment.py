@@ -67,10 +67,8 @@ def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path):
         if taken == 3:
             raise RuntimeError("killed")
 
-    from paretoda.job.listeners import Listeners
-
     with pytest.raises(RuntimeError, match="killed"):
-        segment(source, target, tmp_path / "part", listeners=Listeners(after=[stop]), **settings)
+        segment(source, target, tmp_path / "part", after=[stop], **settings)
     again = segment(source, target, tmp_path / "part", resume=True)
     assert same(whole.model.model, again.model.model)
     for name in ("model.safetensors", "predictions.csv"):

@@ -17,6 +17,7 @@ from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.evaluation.segmentation import Scores, confusion
 from paretoda.job.card import write_card
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.metrics import metrics_table
 from paretoda.job.result import RunResult, read_facts
 from paretoda.job.run_files import predictions_table
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
@@ -205,6 +206,7 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
         told=told,
     )
     write_text(directory.predictions, written.table())
+    write_text(directory.table, metrics_table(run.history))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)
     pictures = pictures_of_scenes(run.model, inputs, [row[2] for row in written.rows])
