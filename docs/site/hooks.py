@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import json
 import os
 import re
 import sys
@@ -13,10 +14,13 @@ from mkdocs.structure.files import File, Files, InclusionLevel
 from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).parents[2]
-DOCUMENTS = ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
-"""At the repository's root, where people and GitHub look for them; pages of the site as well."""
+DOCUMENTS = {name: name for name in ("CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")} | {"README.md": "about.md"}
+"""At the repository's root, where people and GitHub look for them -> pages of the site (MkDocs would take a README for
+the folder's index)."""
 CODE = "code"
 """Folder of the site for source files that a document links to."""
+NOTEBOOK = "notebooks/digits.ipynb"
+"""Becomes the page notebook.md."""
 SETTINGS = "<!-- settings -->"
 _LINK = re.compile(r"(!?\[(?:[^\]\[]|\[[^\]]*\])*\])\(((?!https?:|mailto:|#)[^)\s]+)\)")
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -25,8 +29,9 @@ _ITEM = re.compile(r"^\s*([-*+]|\d+\.)\s+\S")
 
 def on_files(files: Files, *, config: MkDocsConfig) -> Files:
     """Add the documents of the root, and every source file that some page links to, as pages."""
-    for name in DOCUMENTS:
-        files.append(File.generated(config, name, abs_src_path=str(ROOT / name)))
+    for name, page in DOCUMENTS.items():
+        files.append(File.generated(config, page, abs_src_path=str(ROOT / name)))
+    files.append(File.generated(config, "notebook.md", content=_notebook_page()))
     linked = {target for file in files.documentation_pages() for target in _outside(file)}
     for target in sorted(linked):
         made = File.generated(config, f"{CODE}/{target}.md", content=_code_page(target))
@@ -53,6 +58,7 @@ def with_blank_lines(markdown: str) -> str:
     for line in markdown.splitlines():
         if _FENCE.match(line):
             fenced = not fenced
+            listed = listed and line.startswith(" ")
         elif not fenced:
             item, row = bool(_ITEM.match(line)), line.startswith("|")
             before = lines[-1] if lines else ""
@@ -65,7 +71,7 @@ def with_blank_lines(markdown: str) -> str:
 
 def _home(file: File) -> Path:
     """The folder that a document's links start from, in the repository."""
-    return ROOT if file.src_uri in DOCUMENTS else (ROOT / "docs" / file.src_uri).parent
+    return ROOT if file.src_uri in DOCUMENTS.values() else (ROOT / "docs" / file.src_uri).parent
 
 
 def _goal(target: str, home: Path) -> str:
@@ -88,18 +94,26 @@ def _rewritten(link: re.Match[str], home: Path, file: File) -> str:
         return link.group(0)
     if goal.startswith("docs/"):
         inside = goal.removeprefix("docs/")
+        if inside == NOTEBOOK and file.src_uri != "notebook.md":
+            inside = "notebook.md"
         if (ROOT / goal).is_dir():
             inside = "decisions/0001-our-theorem.md" if inside == "decisions" else f"{inside}/index.md"
     elif goal in DOCUMENTS:
-        inside = goal
-    elif goal == "README.md":
-        inside = "index.md"
+        inside = DOCUMENTS[goal]
     elif (ROOT / goal).is_file():
         inside = f"{CODE}/{goal}.md"
     else:
         return label.strip("[]")  # a folder of source files has no page
     relative = os.path.relpath(inside, Path(file.src_uri).parent)
     return f"{label}({Path(relative).as_posix()}{'#' + anchor if anchor else ''})"
+
+
+def _notebook_page() -> str:
+    sys.path.insert(0, str(Path(__file__).parent))
+    from notebook import page_of  # noqa: PLC0415 - a sibling, which MkDocs does not know of
+
+    made = page_of(json.loads((ROOT / "docs" / NOTEBOOK).read_text("utf-8")))
+    return f"{made}\n[The notebook itself]({NOTEBOOK}), to run and to change.\n"
 
 
 def _code_page(target: str) -> str:
