@@ -74,6 +74,15 @@ def test_its_plain_form_is_one_short_line():
     assert len(repr(result(classes=tuple(map(str, range(1000)))))) < 100
 
 
+def test_there_is_no_minus_zero():
+    history = [line(1, ("source",), -0.0), line(2, ("source",), -1e-9)]
+    told = Tags(result(history=history, scores={"dev": -1e-6})._repr_html_()).texts
+    assert "0" in told
+    assert "0.0000" in told
+    assert "-1e-09" in told
+    assert not {"-0", "-0.0000"} & set(told)
+
+
 def test_many_classes_are_cut_short():
     told = result(classes=tuple(f"class {number}" for number in range(100)))._repr_html_()
     assert "100 classes" in told

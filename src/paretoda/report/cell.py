@@ -47,7 +47,7 @@ def run_cell(facts: CellFacts) -> str:
     """The HTML of a cell; every name is escaped, nothing is fetched, there is no script."""
     tables = [_losses(facts.history)] if facts.history else []
     if facts.scores:
-        rows = [(name, f"{value + 0.0:.4f}") for name, value in facts.scores.items()]
+        rows = [(name, _number(value, ".4f")) for name, value in facts.scores.items()]
         tables.append(_table(("label-free score", ""), rows) + Markup("<p><small>{}</small></p>").format(_WARNING))
     return str(_BLOCK.format(facts.heading, facts.kept, Markup("").join(tables), _said(facts)))
 
@@ -56,7 +56,7 @@ def _losses(history: Sequence[Mapping[str, Any]]) -> Markup:
     """Each loss: its first and last value, its mean weight, and its curve."""
     curves, weights = named_curves(history, "losses"), named_curves(history, "weights")
     rows = [
-        (name, f"{points[0][1]:.3g}", f"{points[-1][1]:.3g}", f"{_mean(weights.get(name, ())):.2g}", spark(points))
+        (name, *(_number(value, ".3g") for value in (points[0][1], points[-1][1], _mean(weights[name]))), spark(points))
         for name, points in curves.items()
     ]
     return _table(("loss", "first", "last", "mean weight", "over the steps"), rows)
@@ -88,6 +88,11 @@ def _said(facts: CellFacts) -> Markup:
     plain, strong = Markup("<li>{}</li>"), Markup("<li><b>{}</b></li>")
     items = [(strong if sentence == facts.alarm else plain).format(sentence) for sentence in facts.sentences]
     return Markup("<ul>{}</ul>").format(Markup("").join(items)) if items else Markup("")
+
+
+def _number(value: float, form: str) -> str:
+    shown = f"{value:{form}}"
+    return shown if not shown.startswith("-") or float(shown) else shown[1:]  # no minus zero
 
 
 def _mean(points: Points) -> float:
