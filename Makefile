@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: help demo test test-all lint format bench bench-small clean
+.PHONY: help demo docs test test-all lint format bench bench-small clean
 
 help:
 	@echo "make demo      the main job, on a fresh machine"
@@ -14,6 +14,7 @@ help:
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     speed of a step and of the linear programme, as ratios"
 	@echo "make bench-small  a small version of the main table, some minutes on two cores"
+	@echo "make docs      the documentation site, in build/site"
 	@echo "make clean     remove .venv and caches"
 
 $(STAMP): pyproject.toml constraints.txt
@@ -40,6 +41,10 @@ test-all: lint
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+# Open build/site/index.html; for its search, `python3 -m http.server -d build/site`.
+docs: $(STAMP)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(STAMP)
 	$(BIN)/python benchmarks/linear_program.py

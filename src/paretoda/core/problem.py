@@ -54,8 +54,8 @@ class Guide:
     """The inner products of the objectives' gradients with the guide's.
 
     Args:
-        dots: <g_i, g_v>, shape (m,).
-        square: <g_v, g_v>; NaN where it was not measured.
+        dots: ⟨g_i, g_v⟩, shape (m,).
+        square: ⟨g_v, g_v⟩; NaN where it was not measured.
         loss: L_val, non-negative where the theory holds; infinite where it was not measured.
     """
 
@@ -76,7 +76,7 @@ class Problem:
     """One step as a scheme sees it: the inner products of m gradients, the losses, and the guide.
 
     Args:
-        gram: A_ij = <g_i, g_j>, shape (m, m), in the metric of the step.
+        gram: A_ij = ⟨g_i, g_j⟩, shape (m, m), in the metric of the step.
         losses: L_i, shape (m,); values under 1e-8 are raised to it.
         guide: the held-out gradient's inner products, where there is a guide.
         roles: what each objective is ("source", "alignment", "target", ...); empty, or one a row.

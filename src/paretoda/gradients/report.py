@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from html import escape
 
 from paretoda.core.problem import Matrix, Move, Vector
 
@@ -47,3 +49,24 @@ class Report:
         ]
         guide = "" if self.guide_loss is None else f" | guide {self.guide_loss:.4g}"
         return f"{', '.join(parts)} | {self.move.value}{guide}"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: losses, weights and cosines as a table."""
+        heads = ["loss", "value", "weight"]
+        if self.cosines is not None:
+            heads += [f"cos {name}" for name in self.names]
+        if self.guide_cosines is not None:
+            heads.append("cos guide")
+        rows = [heads]
+        for place, (name, weight) in enumerate(self.weights.items()):
+            row = [name, f"{self.losses[place]:.4g}", f"{weight:.3g}"]
+            row += [] if self.cosines is None else [f"{cosine + 0.0:.2f}" for cosine in self.cosines[place]]
+            row += [] if self.guide_cosines is None else [f"{self.guide_cosines[place] + 0.0:.2f}"]
+            rows.append(row)
+        guide = "" if self.guide_loss is None else f"; guide {self.guide_loss:.4g}"
+        finite = "" if self.finite else "; not finite, left to the gradient scaler"
+        return f"<table>{''.join(map(_row, rows))}</table><p>{escape(self.move.value + guide + finite)}</p>"
+
+
+def _row(texts: Sequence[str]) -> str:
+    return f"<tr>{''.join(f'<td>{escape(text)}</td>' for text in texts)}</tr>"

@@ -9,12 +9,13 @@ from typing import Any
 
 from paretoda.job.directory import RunDirectory
 from paretoda.job.settings import Settings
+from paretoda.report.cell import CellFacts, run_cell
 from paretoda.report.facts import RunFacts
 
 _UNFINISHED = "This run has not finished: there are no predictions and no scores yet."
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class RunResult:
     """A finished run without its networks.
 
@@ -45,6 +46,31 @@ class RunResult:
         """How often each rule chose the weights."""
         return dict(Counter(str(line["move"]) for line in self.history))
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {self._trained}; {self._kept}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows: losses, scores with their warning, and the sentences."""
+        return run_cell(
+            CellFacts(
+                heading=self._trained,
+                kept=f"{self._kept}; {len(self.classes)} classes: {_shortened(self.classes)}",
+                history=self.history,
+                scores=self.scores,
+                sentences=self.sentences,
+                alarm=self.negative_transfer,
+            )
+        )
+
+    @property
+    def _trained(self) -> str:
+        losses = "" if self.settings.target_loss == "none" else f"+{self.settings.target_loss}"
+        return f"{self.settings.method}{losses}, scheme {self.settings.scheme}"
+
+    @property
+    def _kept(self) -> str:
+        return f"the model after step {self.chosen} of {self.settings.steps} was kept"
+
     def summary(self) -> dict[str, Any]:
         """The results as plain values, for results.json and `--json`."""
         return {
@@ -54,6 +80,11 @@ class RunResult:
             "moves": self.moves,
             "sentences": list(self.sentences),
         }
+
+
+def _shortened(names: tuple[str, ...], most: int = 12) -> str:
+    """The first names, and that there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:

@@ -28,7 +28,7 @@ from paretoda.report.pictures import take_pictures
 from paretoda.training.files import write_json, write_text
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class Run(RunResult):
     """What `paretoda.adapt` returns; its arguments are those of `RunResult` and three predictors.
 

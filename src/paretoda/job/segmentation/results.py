@@ -216,7 +216,7 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
     directory.tidy()
 
 
-@dataclass(frozen=True, eq=False, kw_only=True)
+@dataclass(frozen=True, eq=False, kw_only=True, repr=False)
 class SceneRun(RunResult):
     """What `paretoda.adapt` returns for segmentation; its arguments are those of `RunResult` and three predictors.
 
