@@ -24,8 +24,8 @@ from paretoda.models.transformers_config import checked_config, config_object, r
 from paretoda.models.transformers_images import Images, read_images
 from paretoda.models.weights import WeightsError, read_tensors
 
-_MOST_PARAMETERS = 20_000
-"""Tensors in a network; the largest for images that are published have two thousand."""
+_MOST_PARAMETERS = 4_000
+"""Tensors in a network; the deepest for images that are published have about a thousand."""
 _MORE_BUFFERS = 2**24
 
 

@@ -143,15 +143,18 @@ def _at_hub(name: HubName, files: Sequence[str]) -> Path:
                 raise BackboneError(_how_to_get(name, files, error)) from error
             if _complete(folder, name, files):
                 return folder
-    raise BackboneError(f"{name} at the hub has no {name.file or CONFIG if files else 'weights'} that can be read here")
+    what = name.file or (f"{CONFIG} with weights" if files else "weights")
+    raise BackboneError(_how_to_get(name, files, f"no {what} there, or no network"))
 
 
 def _complete(folder: Path, name: HubName, files: Sequence[str]) -> bool:
     needed = [file for file in files if file != PREPROCESSOR]
+    if not folder.is_dir():  # where nothing was found, none is made
+        return False
     return all((folder / file).is_file() for file in needed) and (name.file is not None or bool(weights_files(folder)))
 
 
-def _how_to_get(name: HubName, files: Sequence[str], error: Exception) -> str:
+def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> str:
     """One sentence: what failed, which files to put where."""
     from huggingface_hub import constants  # noqa: PLC0415
 
