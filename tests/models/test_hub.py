@@ -165,14 +165,14 @@ def hub(cache, monkeypatch):  # noqa: ARG001 - the cache is not the user's
 def test_a_name_is_downloaded_once(hub, cache, tmp_path):
     network = resnet18(classes=3)
     torch.save(network.state_dict(), tmp_path / "w.pth")
-    hub.files.update({"README.md": b"no", "pytorch_model.bin": (tmp_path / "w.pth").read_bytes()})
+    content = (tmp_path / "w.pth").read_bytes()
+    hub.files.update({"README.md": b"no", "pytorch_model.bin": content, "other.pth": content})
     encoder = make_backbone("resnet18", (3, 32, 32), "me/net")
     assert torch.equal(encoder.state_dict()["layer4.1.conv2.weight"], network.state_dict()["layer4.1.conv2.weight"])
     assert not list(cache.rglob("README.md"))
     before = len(hub.asked)
     make_backbone("resnet18", (3, 32, 32), "hub:me/net/pytorch_model.bin")
     assert len(hub.asked) == before
-    hub.files["other.pth"] = hub.files["pytorch_model.bin"]
     assert found_weights("hub:me/net/other.pth").name == "other.pth"
     with pytest.raises(BackboneError, match=r"me/net/absent\.pth"):
         found_weights("hub:me/net/absent.pth")
