@@ -64,7 +64,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(saved, tmp_path):
     for name in ("hf-hub:evil/x", "local-dir:/tmp/x", "evil/x", ""):
         with pytest.raises(BackboneError):
             find_backbone(f"timm:{name}")
-    with pytest.raises(BackboneError, match="test_vit.nonsense"):
+    with pytest.raises(BackboneError, match=r"test_vit\.nonsense"):
         find_backbone("timm:test_vit.nonsense")
     with pytest.raises(BackboneError, match="cannot read images of 100x100"):
         make_backbone("timm:test_vit", (3, 100, 100))
