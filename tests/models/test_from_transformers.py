@@ -127,6 +127,7 @@ BROKEN = {
     "a num_hidden_layers that no network": {"num_hidden_layers": 10**9},
     "a hidden_size that no network": {"hidden_size": 2**40},
     "more than 4000 tensors": {"num_hidden_layers": 60000, "hidden_size": 2, "num_attention_heads": 1},
+    "for which its folder is too small": {"hidden_size": 60000},
     "makes no network": {"hidden_act": "os.system"},
     "images of 4 channels": {"num_channels": 4},
 }

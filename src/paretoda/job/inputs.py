@@ -97,8 +97,9 @@ def open_inputs(
     for note in raw.notes:
         say(note)
     _check_crops(settings, raw)
-    if raw.kind != "features" and (note := weights_told(_name(settings, raw), settings.backbone_weights)) is not None:
-        say(note)
+    begins = None if raw.kind == "features" else weights_told(_name(settings, raw), settings.backbone_weights)
+    if begins is not None:
+        say(begins)
     if not settings.frozen:
         return Inputs(raw, raw, alone=target is None, crops=settings.crops)
     pair, frozen = _freeze(settings, raw, device, told)

@@ -7,7 +7,6 @@ pooling layer, dense and tanh, is untrained in most published files); otherwise 
 from __future__ import annotations
 
 import inspect
-import logging
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -20,13 +19,15 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from paretoda.models.backbone import Backbone, BackboneError
 from paretoda.models.hub import CONFIG, PREPROCESSOR, found_folder, weights_files
-from paretoda.models.transformers_config import checked_config, config_object, read_json
+from paretoda.models.transformers_config import checked_config, config_object, quietly, read_json, version
 from paretoda.models.transformers_images import Images, read_images
 from paretoda.models.weights import WeightsError, read_tensors
 
 _MOST_PARAMETERS = 4_000
 """Tensors in a network; the deepest for images that are published have about a thousand."""
 _MORE_BUFFERS = 2**24
+_WITHOUT_A_FILE, _BESIDE_A_FILE = 2**28, 2**20
+"""Numbers in a network whose folder has no weights, and in its layers that the file lacks."""
 
 
 def described(source: str) -> Backbone:
@@ -36,8 +37,19 @@ def described(source: str) -> Backbone:
     config = checked_config(read_json(folder / CONFIG), name)
     path = folder / PREPROCESSOR
     images = read_images(read_json(path) if path.is_file() else {}, config, name)
+    _check_size(config, name, folder)
     found = _backbone(config, name, images)
     return Backbone(**{**vars(found), "load": partial(_load, name=name, folder=folder, config=config)})
+
+
+def _check_size(config: Mapping[str, Any], name: str, folder: Path) -> None:
+    """Raise where the configuration asks for a far larger network than the weights are for."""
+    files = weights_files(folder)
+    most = sum(file.stat().st_size for file in files) + _BESIDE_A_FILE if files else _WITHOUT_A_FILE
+    with torch.device("meta"):
+        asked = sum(parameter.numel() for parameter in _build(config, name).parameters())
+    if asked > most:  # a weight has a byte at least
+        raise BackboneError(f"{folder / CONFIG} asks for {asked:.3g} weights, for which its folder is too small")
 
 
 def rebuilt(facts: Mapping[str, Any], name: str) -> Backbone:
@@ -56,7 +68,7 @@ def _backbone(config: Mapping[str, Any], name: str, images: Images) -> Backbone:
         size=images.size,
         multiple=images.multiple,
         channels=images.channels,
-        facts={"config": dict(config), "transformers": _version()},
+        facts={"config": dict(config), "transformers": version()},
     )
 
 
@@ -71,7 +83,7 @@ class Pooled(nn.Module):
         super().__init__()
         pooler = getattr(model, "pooler", None)
         if isinstance(getattr(pooler, "dense", None), nn.Linear):
-            model.pooler = None
+            model.register_module("pooler", None)
         self.model = model
         self.has_class_token = any(
             name.endswith(("cls_token", "class_embedding")) for name, _ in model.named_parameters()
@@ -107,7 +119,7 @@ def _build(config: Mapping[str, Any], name: str) -> Pooled:
     except Exception as error:  # whatever a configuration that is damaged or a stranger's leads to
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
         raise BackboneError(
-            f"transformers {_version()} makes no network of the {CONFIG} of {name} ({reason})"
+            f"transformers {version()} makes no network of the {CONFIG} of {name} ({reason})"
         ) from error
 
 
@@ -117,7 +129,7 @@ def _made(config: Mapping[str, Any]) -> Pooled:
 
     made = config_object(config)
     automatic: Any = AutoModel if type(made) in MODEL_MAPPING else AutoBackbone
-    with _few_parameters(), _quietly():
+    with _few_parameters(), quietly():
         # Eager attention: some schemes differentiate gradients, which the faster kernels do not allow.
         return Pooled(automatic.from_config(made, attn_implementation="eager", trust_remote_code=False).float())
 
@@ -153,7 +165,7 @@ def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, c
         tensors |= read_tensors(file)
     model: Any = network.model
     try:
-        with _quietly():
+        with quietly():
             loaded, told = type(model).from_pretrained(
                 None, config=config_object(config), state_dict=tensors, output_loading_info=True
             )
@@ -165,25 +177,3 @@ def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, c
         some = ", ".join([*missing, *map(str, told["mismatched_keys"])][:5])
         raise WeightsError(f"{files[0]} lacks weights of {name}: {some}")
     model.load_state_dict({key: value.float() for key, value in loaded.state_dict().items() if key in wanted})
-
-
-@contextmanager
-def _quietly() -> Iterator[None]:
-    """Inside, transformers neither reports nor shows bars: what matters is told by us."""
-    from transformers.utils import logging as told  # noqa: PLC0415
-
-    level, bars = told.get_verbosity(), told.is_progress_bar_enabled()
-    told.set_verbosity(logging.CRITICAL)
-    told.disable_progress_bar()
-    try:
-        yield
-    finally:
-        told.set_verbosity(level)
-        if bars:
-            told.enable_progress_bar()
-
-
-def _version() -> str:
-    from transformers import __version__  # noqa: PLC0415
-
-    return str(__version__)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -100,3 +102,27 @@ def _sensible(value: Any) -> bool:
     if isinstance(value, int | float):
         return isfinite(value) and abs(value) <= _LARGEST
     return value is None or (isinstance(value, str) and len(value) <= _LONGEST)
+
+
+@contextmanager
+def quietly() -> Iterator[None]:
+    """Inside, transformers neither reports nor shows bars: what matters is told by us."""
+    from transformers.utils import logging as library  # noqa: PLC0415
+
+    told: Any = library
+    level, bars = told.get_verbosity(), told.is_progress_bar_enabled()
+    told.set_verbosity(logging.CRITICAL)
+    told.disable_progress_bar()
+    try:
+        yield
+    finally:
+        told.set_verbosity(level)
+        if bars:
+            told.enable_progress_bar()
+
+
+def version() -> str:
+    """Of transformers."""
+    from transformers import __version__  # noqa: PLC0415
+
+    return str(__version__)
