@@ -67,6 +67,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
     torch.manual_seed(0)
     run, CPU = seeds.run(folder), torch.device("cpu")
     image_model, scene_model = seeds.image_model(folder / "image model"), seeds.scene_model(folder / "scene model")
+    outside = seeds.outside_model(folder / "outside model")
     grey = open_samples(seeds.scenes(2)["x"][..., 0], labelled=False)
     rows, scene = (
         open_samples(seeds.features(6)["x"], labelled=False),
@@ -129,6 +130,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         "model.safetensors": Reader(of("model.safetensors"), tensors, predicts(rows), run),
         "model.json": Reader(of("model.json"), json_too, predicts(rows), run),
         "image model.json": Reader(of("model.json", source=image_model), json_too, predicts(grey), image_model),
+        "outside model.json": Reader(of("model.json", source=outside), json_too, predicts(grey), outside),
         "scene model.json": Reader(of("model.json", source=scene_model), json_too, scene_predicts, scene_model),
         "scene model": Reader(of("model.safetensors", source=scene_model), tensors, scene_predicts, scene_model),
         "config.toml": Reader(of("config.toml"), [plainly, inside_toml, inside_toml], page, run),

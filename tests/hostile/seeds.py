@@ -107,6 +107,19 @@ def image_model(folder: Path) -> Path:
     return folder
 
 
+def outside_model(folder: Path) -> Path:
+    """A predictor of images with a network of transformers, rebuilt from its configuration."""
+    from transformers import ResNetConfig
+
+    folder.mkdir()
+    config = ResNetConfig(embedding_size=4, hidden_sizes=[4, 4], depths=[1, 1], layer_type="basic", num_channels=1)
+    (folder / "config.json").write_text(json.dumps(config.to_dict()))
+    model = make_model(f"hf:{folder}", (1, 8, 8), 3, bottleneck=4)
+    transform = ImageTransform(8, 1, (0.5,), (0.5,))
+    Predictor(CLASSES, transform, model).save(folder / "model.safetensors", folder / "model.json")
+    return folder
+
+
 def scene_model(folder: Path) -> Path:
     """A predictor of scenes, with a network that has seen nothing."""
     folder.mkdir()

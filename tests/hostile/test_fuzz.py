@@ -35,7 +35,8 @@ FOUND = {
 NAMES = [
     *("npz features", "npz images", "npz scenes", "npz of a suite", "doctor", "list", "scene list", "classes.txt"),
     *("images", "png images", "label maps", "checkpoint", "candidate", "model.safetensors", "model.json"),
-    *("image model.json", "scene model.json", "scene model", "config.toml", "metrics.jsonl", "results.json"),
+    *("image model.json", "outside model.json", "scene model.json", "scene model", "config.toml", "metrics.jsonl"),
+    "results.json",
     *("predictions.csv", "runs.jsonl", "contenders", "weights .pth", "weights .pth inside", "weights .safetensors"),
     "stored features",
 ]

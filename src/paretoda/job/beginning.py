@@ -11,9 +11,11 @@ from typing import Any
 from paretoda.job.directory import RunDirectory, RunError
 from paretoda.job.lock import held
 from paretoda.job.memory import check_machine
+from paretoda.job.network_choice import settled
 from paretoda.job.settings import Settings, SettingsError, make_settings, source_only
 from paretoda.job.tasks import Task
 from paretoda.job.tracking import check_tracker
+from paretoda.models.own_module import consent
 from paretoda.training.checkpoint import kept
 
 _OPEN = ("skip_nonfinite", "track")
@@ -118,6 +120,9 @@ def _begin(
         chosen = source_only(chosen)
     check_machine(chosen)
     check_tracker(chosen, directory)
+    if not resume:  # the user names the network now; a directory's config.toml may be a stranger's
+        consent(chosen.backbone)
+        chosen = settled(chosen)
     return Beginning(chosen, source, target, directory, resume, overwrite, lock)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import torch
 
@@ -18,7 +18,8 @@ from paretoda.job.schemes import make_scheme
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.settings import Settings, SettingsError
 from paretoda.job.sharing import check_shares
-from paretoda.models.backbones import BACKBONES, default_backbone
+from paretoda.models.backbone import Backbone
+from paretoda.models.backbones import NAMES, default_backbone, find_backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.objectives.together import joined
@@ -42,21 +43,27 @@ def pick_device(name: str) -> torch.device:
 
 def pair_settings(settings: Settings) -> PairSettings:
     """What the data need to know; a backbone with weights wants its own normalisation and three channels."""
-    known = BACKBONES.get(settings.backbone)
+    known = None if settings.backbone in ("auto", NAMES[0]) else find_backbone(settings.backbone)
     photos = known is not None and known.photos
     return PairSettings(
         seed=settings.seed,
         batch_size=settings.batch_size,
         held_out=settings.held_out,
         scaling=settings.scaling,
-        image_size=settings.image_size,
-        channels=3 if photos else None,
+        image_size=settings.image_size or (None if known is None else known.size),
+        channels=_channels(known),
         normalise=(known.mean, known.std) if known is not None and photos else None,
         augment="none" if settings.frozen else settings.augment,
         class_balanced=settings.class_balanced,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
     )
+
+
+def _channels(backbone: Backbone | None) -> Literal[1, 3] | None:
+    if backbone is None or not backbone.photos:
+        return None
+    return 1 if backbone.channels == 1 else 3
 
 
 def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:

@@ -18,9 +18,11 @@ from paretoda.domains import Snapshot
 from paretoda.evaluation.calibration import source_temperature
 from paretoda.job.build import pair_settings
 from paretoda.job.frozen import Told, frozen_features
+from paretoda.job.network_choice import check_frozen
+from paretoda.job.network_choice import told as weights_told
 from paretoda.job.predictor import Predictor
 from paretoda.job.settings import Settings, SettingsError
-from paretoda.models.backbones import BACKBONES, default_backbone, make_backbone
+from paretoda.models.backbones import default_backbone, make_backbone
 from paretoda.models.classifier import Classifier
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.training.step import Step
@@ -101,6 +103,9 @@ def open_inputs(
     for note in raw.notes:
         say(note)
     _check_crops(settings, raw)
+    begins = None if raw.kind == "features" else weights_told(_name(settings, raw), settings.backbone_weights)
+    if begins is not None:
+        say(begins)
     if not settings.frozen:
         return Inputs(raw, raw, alone=target is None, crops=settings.crops)
     pair, frozen = _freeze(settings, raw, device, told)
@@ -136,11 +141,12 @@ def _freeze(
     """The pair of a frozen backbone's features, and the backbone."""
     if pair.kind == "features":
         raise SettingsError("the data are features already; leave out --frozen")
-    name = default_backbone(pair.input_shape) if settings.backbone == "auto" else settings.backbone
-    if name not in BACKBONES or settings.backbone_weights is None:
-        raise SettingsError(
-            "a frozen backbone needs weights: --backbone efficientnet-lite0 --backbone-weights FILE, for example"
-        )
+    name = _name(settings, pair)
+    check_frozen(name, settings.backbone_weights)
     network = make_backbone(name, pair.input_shape, settings.backbone_weights).to(device)
     features = [frozen_features(pair, domain, network, device, told) for domain in ("source", "target")]
     return pair.with_features(*features), (name, network)
+
+
+def _name(settings: Settings, pair: DomainPair) -> str:
+    return default_backbone(pair.input_shape) if settings.backbone == "auto" else settings.backbone

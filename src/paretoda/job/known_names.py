@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping
 
 from paretoda.core.names import unknown
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS
+from paretoda.models.backbones import FROM_OUTSIDE, from_outside
 from paretoda.models.backbones import NAMES as BACKBONES
 from paretoda.models.segmenter import SEGMENTATION_BACKBONES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
@@ -19,7 +20,7 @@ _OF_TASK: Mapping[str, Mapping[str, Collection[str]]] = {
         "target loss": TARGET_LOSSES,
         "guide": GUIDES,
         "scheme": [*SCHEMES, *STRATEGIES],
-        "backbone": ["auto", *BACKBONES],
+        "backbone": ["auto", *BACKBONES, *FROM_OUTSIDE.values()],
         "rule of selection": ["ensemble", "last", *VALIDATORS],
     },
     "segmentation": {
@@ -43,11 +44,21 @@ def check_names(task: str, names: Mapping[str, str]) -> None:
     """
     losses = names["target loss"].split("+")
     for kind, given in names.items():
+        if kind == "backbone" and from_outside(given):
+            _check_outside(task, given)
+            continue
         for name in losses if kind == "target loss" else [given]:
             _check(task, kind, name)
     if len(set(losses)) < len(losses) or ("none" in losses and len(losses) > 1):
         whole = names["target loss"]
         raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, 'none' stands alone")
+
+
+def _check_outside(task: str, name: str) -> None:
+    if task != "classification":
+        raise ValueError(f"the backbone {name!r} is for --task classification, not for {task}")
+    if name in FROM_OUTSIDE:
+        raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {FROM_OUTSIDE[name]}")
 
 
 def _check(task: str, kind: str, name: str) -> None:

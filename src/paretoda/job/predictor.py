@@ -25,7 +25,8 @@ from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.evaluation.calibration import checked_temperature
 from paretoda.evaluation.predictions import evaluation_mode, predict
 from paretoda.job.directory import RunError
-from paretoda.models.backbones import BACKBONES, make_backbone
+from paretoda.models.backbone import BackboneError, Outside
+from paretoda.models.backbones import make_backbone, width_of
 from paretoda.models.classifier import Classifier, describe, from_description
 from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
@@ -147,7 +148,9 @@ class Predictor:
         if self.backbone is not None:
             transform = self.transform.to_json()
             shape = [transform["channels"], transform["size"], transform["size"]]
-            backbone = {"name": self.backbone[0], "input_shape": shape}
+            name, network = self.backbone
+            facts = {"facts": network.facts} if isinstance(network, Outside) else {}
+            backbone = {"name": name, "input_shape": shape, **facts}
         return {
             "format": _FORMAT,
             "classes": list(self.classes),
@@ -173,6 +176,8 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
         raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error
     try:
         return _assemble(facts, tensors, device or torch.device("cpu"))
+    except BackboneError as error:
+        raise RunError(f"{description}: {error}") from error
     except Exception as error:  # whatever a description that is damaged or a stranger's leads to
         first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
         raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
@@ -191,7 +196,8 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
     backbone = None
     if facts["backbone"] is not None:
         name, shape = str(facts["backbone"]["name"]), tuple(facts["backbone"]["input_shape"])
-        backbone = (name, loaded(lambda: make_backbone(name, shape), part("backbone")).to(device))
+        told = facts["backbone"].get("facts")
+        backbone = (name, loaded(lambda: make_backbone(name, shape, facts=told), part("backbone")).to(device))
     scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
     refiner = None
     if facts["refiner"]:
@@ -224,7 +230,7 @@ def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None
     if backbone is not None:
         if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
             raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
-        given = (BACKBONES[str(backbone["name"])].width,)
+        given = (width_of(str(backbone["name"]), backbone.get("facts")),)
         if given != (len(scaling.mean),):
             raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
     if given != wanted:

@@ -18,6 +18,7 @@ from paretoda.job.known_names import check_names
 from paretoda.job.part_options import read_options
 from paretoda.job.presets import PRESET, expanded
 from paretoda.job.tasks import Task, check_task, two_sides, with_usual
+from paretoda.models.backbones import from_outside
 from paretoda.training.strategies import STRATEGIES
 
 __all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
@@ -57,7 +58,8 @@ class Settings(BaseModel):
     )
     backbone: str = Field("auto", description="network (`paretoda list backbones`)")
     backbone_weights: str | None = Field(
-        None, description="local file with the backbone's weights (.pth, .safetensors)"
+        None,
+        description="the backbone's: a file, folder or name at the hub, 'default': the published ones, 'none': random",
     )
     frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
     bottleneck: int = Field(256, ge=2, le=_WIDE, description="width of the features")
@@ -193,6 +195,8 @@ class Settings(BaseModel):
 
     def _check_memory(self) -> None:
         """What does not combine, and micro-batches that would have nothing in them."""
+        if self.checkpoint_activations and from_outside(self.backbone):
+            raise ValueError(f"the blocks of {self.backbone} are not known; leave out --checkpoint-activations")
         if (reason := refusal(self.circumstances)) is not None:
             raise ValueError(reason)
         least = 1 if self.task == "segmentation" else 2

@@ -13,9 +13,10 @@ import torch
 from torch import nn
 
 from paretoda.domains import Model
-from paretoda.models.backbones import BACKBONES, check_backbone, make_backbone
+from paretoda.models.backbones import check_backbone, make_backbone, outside_facts, width_of
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
 from paretoda.models.mlp import mlp
+from paretoda.models.published import RANDOM
 
 _HIDDEN = 512
 
@@ -25,13 +26,14 @@ class Architecture:
     """All that is needed to build the network again; `describe` is its JSON form.
 
     Args:
-        backbone: a name of `paretoda.models.backbones.NAMES`.
+        backbone: a name of `paretoda.models.backbones.NAMES`, or of a network from outside.
         input_shape: of one sample: (d,), or (channels, h, w).
         classes: the number K of classes.
         bottleneck: width of the features that head and alignment see; 0: those of the backbone itself.
         norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
         dropout: behind the bottleneck (and in the MLP), in training.
         losses: names of the losses that a preference weighs: features and head then follow it; empty: they do not.
+        facts: what rebuilds a backbone from outside (`outside_facts`); None for others.
     """
 
     backbone: str
@@ -41,9 +43,10 @@ class Architecture:
     norm: Literal["batch", "none"] = "batch"
     dropout: float = 0.0
     losses: tuple[str, ...] = ()
+    facts: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
-        check_backbone(self.backbone, self.input_shape)
+        check_backbone(self.backbone, self.input_shape, self.facts)
         if self.classes < 2:
             raise ValueError(f"a classifier needs at least two classes, got {self.classes}")
         if self.bottleneck < 0:
@@ -52,7 +55,7 @@ class Architecture:
     @property
     def width(self) -> int:
         """Of the features that head and alignment see."""
-        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else BACKBONES[self.backbone].width)
+        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else width_of(self.backbone, self.facts))
 
 
 class Classifier(Model):
@@ -62,13 +65,13 @@ class Classifier(Model):
 
     Args:
         architecture: what to build.
-        weights: a local file for the backbone; None for random weights.
+        weights: of the backbone, as for `make_backbone`; None for random weights.
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
         super().__init__(_encoder(architecture, weights), _head(architecture))
         self.architecture = architecture
-        self.pretrained = weights is not None
+        self.pretrained = weights is not None and weights != RANDOM
         for name, layer in self.named_modules():
             if isinstance(layer, nn.Linear) and not name.startswith(_BACKBONE):
                 nn.init.xavier_normal_(layer.weight)
@@ -96,18 +99,18 @@ _BACKBONE = "encoder.backbone."
 
 
 def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Sequential:
-    name, width = architecture.backbone, architecture.bottleneck
+    name, width, facts = architecture.backbone, architecture.bottleneck, architecture.facts
     widths = (width,) if width else ()
     if name == "mlp":
-        if weights is not None:
+        if weights is not None and weights != RANDOM:
             raise ValueError("'mlp' has no backbone that could read weights; leave them out or choose a backbone")
         body = mlp(
             prod(architecture.input_shape), (_HIDDEN, *widths), norm=architecture.norm, dropout=architecture.dropout
         )
         return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body, **_modulation(architecture)))
-    parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights))
+    parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights, facts))
     if widths:
-        parts["bottleneck"] = mlp(BACKBONES[name].width, widths, norm=architecture.norm, dropout=architecture.dropout)
+        parts["bottleneck"] = mlp(width_of(name, facts), widths, norm=architecture.norm, dropout=architecture.dropout)
     parts.update(_modulation(architecture))
     return nn.Sequential(parts)
 
@@ -141,21 +144,23 @@ def make_model(
         classes: the number K of classes.
         bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
         dropout: of the bottleneck.
-        weights: a local .safetensors or .pth file with the backbone's weights; None for random ones.
+        weights: of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
         losses: names of the losses that a preference weighs.
     """
     if bottleneck is None:
         bottleneck = 0 if backbone == "lenet" else 256
     shape = tuple(input_shape)
+    facts = outside_facts(backbone, shape)
     return Classifier(
-        Architecture(backbone, shape, classes, bottleneck, dropout=dropout, losses=tuple(losses)), weights
+        Architecture(backbone, shape, classes, bottleneck, dropout=dropout, losses=tuple(losses), facts=facts), weights
     )
 
 
 def describe(model: Classifier) -> dict[str, Any]:
     """The architecture as plain JSON values; `from_description` reads it back."""
     lists = {"input_shape": list(model.architecture.input_shape), "losses": list(model.architecture.losses)}
-    return asdict(model.architecture) | lists
+    found = asdict(model.architecture) | lists
+    return {key: value for key, value in found.items() if (key, value) != ("facts", None)}
 
 
 def from_description(description: Mapping[str, Any]) -> Classifier:
@@ -166,6 +171,8 @@ def from_description(description: Mapping[str, Any]) -> Classifier:
     values = dict(description)
     values["input_shape"] = tuple(int(size) for size in description["input_shape"])
     values["losses"] = tuple(str(name) for name in description.get("losses", ()))
+    if not isinstance(values.get("facts", {}), dict):
+        raise ValueError("not the description of a model: its facts are no names and values")
     return Classifier(Architecture(**values))
 
 

