@@ -156,8 +156,8 @@ class RunDirectory:
 
     def _files(self) -> tuple[Path, ...]:
         given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
-        given = (*given, self.table, self.card, *self.exported.values())
-        return (*given, self.translation, self.path / "environment.json")
+        more = (self.table, self.card, *self.exported.values(), self.translation, self.path / "environment.json")
+        return (*given, *more)
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
         """The settings and inputs of the run that is here."""
