@@ -4,12 +4,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/installed
 
-.PHONY: help demo docs test test-all lint format bench bench-small clean
+.PHONY: help demo docs test test-all test-lowest test-wheel wheel lint format bench bench-small clean
 
 help:
 	@echo "make demo      the main job, on a fresh machine"
 	@echo "make test      lint and tests, two workers"
 	@echo "make test-all  the same with the slow tests"
+	@echo "make test-lowest  tests with the oldest numpy, scipy, scikit-learn, ... that are allowed"
+	@echo "make wheel     wheel and sdist, into dist/"
+	@echo "make test-wheel  the wheel, installed alone into a new environment, runs the demo"
 	@echo "make lint      ruff, mypy --strict, import-linter"
 	@echo "make format    let ruff mend what it can"
 	@echo "make bench     speed of a step and of the linear programme, as ratios"
@@ -38,6 +41,29 @@ test: lint
 test-all: lint
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2
 
+# The parts that numpy, scipy, scikit-learn, pillow, pydantic, typer, rich, jinja2, plotly, matplotlib, torchmetrics serve.
+LOWEST := .venv-lowest
+LOWEST_TESTS := core schemes contracts gradients models objectives evaluation data training job estimator report cli
+$(LOWEST)/installed: pyproject.toml constraints-lowest.txt
+	$(PYTHON) -m venv $(LOWEST)
+	$(LOWEST)/bin/python -m pip install --quiet -c constraints-lowest.txt -e . pandas pytest pytest-xdist hypothesis
+	touch $@
+
+test-lowest: $(LOWEST)/installed
+	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 -m "not slow" $(addprefix tests/,$(LOWEST_TESTS))
+
+wheel: $(STAMP)
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+
+# As a user installs it: no extras, no source tree; /tmp, so that nothing of this folder is imported.
+test-wheel: wheel
+	rm -rf .venv-wheel
+	$(PYTHON) -m venv .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt dist/*.whl
+	.venv-wheel/bin/python -m pip check
+	cd "$$(mktemp -d)" && $(CURDIR)/.venv-wheel/bin/paretoda demo --out demo
+
 format: $(STAMP)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
@@ -61,4 +87,4 @@ bench-small: $(STAMP)
 	fi
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build
+	rm -rf $(VENV) $(LOWEST) .venv-wheel .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache dist build

@@ -20,7 +20,7 @@ def test_a_run_leaves_everything_and_says_what_it_did(finished: tuple[Path, Ende
     assert said.code == 0, said.err
     assert {path.name for path in run.iterdir()} == {
         *("config.toml", "environment.json", "metrics.jsonl", "checkpoint", "report.html"),
-        *("model.safetensors", "model.json", "predictions.csv", "results.json", "README.md"),
+        *("model.safetensors", "model.json", "predictions.csv", "results.json", "metrics.csv", "README.md"),
     }
     rows = rows_of(run / "predictions.csv")
     assert len(rows) == 45
