@@ -141,6 +141,11 @@ class Objective(nn.Module, ABC):
         """Whether it ever looks at whole sets."""
         return type(self).refresh is not Objective.refresh
 
+    @property
+    def due(self) -> bool:
+        """Whether it must look at whole sets before the coming step, however short the last look is ago."""
+        return False
+
     @abstractmethod
     def forward(self, source: Source, target: Target) -> Tensor:
         """The scalar that the encoder lowers; non-negative where the theory allows."""

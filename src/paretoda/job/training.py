@@ -178,9 +178,10 @@ def _before(settings: Settings, step: Step, looks: Looks) -> Callable[[int], Non
     refreshed = [part for part in step.parts if part.refreshes]
 
     def before(index: int) -> None:
-        if refreshed and index % settings.refresh_every == 0:
+        due = refreshed if index % settings.refresh_every == 0 else [part for part in refreshed if part.due]
+        if due:
             snapshot = looks.after(index)
-            for part in refreshed:
+            for part in due:
                 part.refresh(snapshot)
         seed_everything(settings.seed, "step", index)
 

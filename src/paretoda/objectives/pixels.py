@@ -67,7 +67,12 @@ class AtPixels(Objective):
     @property
     def refreshes(self) -> bool:
         """Whether the inner objective ever looks at whole sets."""
-        return type(self.inner).refresh is not Objective.refresh
+        return self.inner.refreshes
+
+    @property
+    def due(self) -> bool:
+        """Whether it must look at them now."""
+        return self.inner.due
 
     def forward(self, source: Source, target: Target) -> Tensor:
         """What the inner objective says of the pixels; 0 where the source has none."""

@@ -28,6 +28,11 @@ class Together(Objective):
         """Whether any part looks at whole sets."""
         return any(part.refreshes for part in self._parts)
 
+    @property
+    def due(self) -> bool:
+        """Whether any part must look at them now."""
+        return any(part.due for part in self._parts)
+
     def forward(self, source: Source, target: Target) -> Tensor:
         """The sum."""
         return torch.stack([part(source, target) for part in self._parts]).sum()

@@ -112,6 +112,17 @@ def test_what_does_not_fit_together_is_said_before_the_training(streets, setting
         segment(streets[0], streets[1], **{**QUICK, **settings})
 
 
+@pytest.mark.parametrize("scheme", ["linear", "paretoda"])
+def test_self_training_begins_on_time_however_rare_the_looks_at_the_whole_sets_are(streets, scheme):
+    """With 200 steps and a look at every hundredth, CBST once was source-only: no look came after its beginning."""
+    source, target, _ = streets
+    settings = {**QUICK, "steps": 10, "evaluate_every": 10, "refresh_every": 100, "select": "last"}
+    settings |= {"target_loss": "none" if scheme == "linear" else "im", "joined": False, "scheme": scheme}
+    run = segment(source, target, method="cbst", **settings)
+    taught = [line["losses"]["alignment"] > 0 for line in run.history]
+    assert taught == [False] * 6 + [True] * 4
+
+
 @pytest.mark.parametrize("levels", [1, 2])
 def test_two_levels_and_spatial_priors_and_other_sizes_work(streets, levels):
     source, target, _ = streets

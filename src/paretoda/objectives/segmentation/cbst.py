@@ -29,9 +29,9 @@ Rule = Literal["cbst", "fda", "global"]
 class Cbst(Objective):
     """Cross-entropy of the target's pixels to the labels that the model itself gave them when the round began.
 
-    0 before the first round. A round's labels come with the first refresh behind its beginning, and the next ones
-    change nothing. They are maps of whole images as the snapshot shows them: the target's images must come to the
-    training uncropped and unturned. `share` is the share of pixels that have a label.
+    0 before the first round. A round's labels come when it begins, whatever the steps between refreshes (`due`), and the
+    next refreshes change nothing. They are maps of whole images as the snapshot shows them: the target's images must
+    come to the training uncropped and unturned. `share` is the share of pixels that have a label.
 
     Args:
         features: width of the features; not used.
@@ -47,7 +47,6 @@ class Cbst(Objective):
         priors: of the places of classes, shape (K, h, w), 1 on average over the places of each; None for none.
     """
 
-    progress: Tensor
     labelled: Tensor
     priors: Tensor | None
 
@@ -72,7 +71,7 @@ class Cbst(Objective):
         self.rule, self.mrkld, self.lrent = rule, mrkld, lrent
         self.labels, self.share = LabelMaps(), math.nan
         self.register_buffer("priors", priors)
-        self.register_buffer("progress", torch.zeros((), dtype=torch.float64))  # a refresh comes before `advance`
+        self.progress = 0.0
         self.register_buffer("labelled", torch.tensor(-1))
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
@@ -91,11 +90,17 @@ class Cbst(Objective):
 
     def advance(self, progress: float) -> None:
         """Remember how far the training is."""
-        self.progress.fill_(progress)
+        self.progress = progress
+
+    @property
+    def due(self) -> bool:
+        """Whether a round begins."""
+        number = self.round_at(self.progress)
+        return number >= 0 and number > int(self.labelled)
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Label the target anew, once a round."""
-        number = self.round_at(float(self.progress))
+        number = self.round_at(self.progress)
         if number <= int(self.labelled):
             return
         label = self._labelling(snapshot, min(self.portion + number * self.increase, max(0.5, self.portion)))
