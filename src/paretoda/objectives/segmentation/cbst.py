@@ -29,9 +29,9 @@ Rule = Literal["cbst", "fda", "global"]
 class Cbst(Objective):
     """Cross-entropy of the target's pixels to the labels that the model itself gave them when the round began.
 
-    0 before the first round. A round's labels come when it begins, whatever the steps between refreshes (`due`), and the
-    next refreshes change nothing. They are maps of whole images as the snapshot shows them: the target's images must
-    come to the training uncropped and unturned. `share` is the share of pixels that have a label.
+    0 before the first round. A round's labels come when it begins, however rare refreshes are (`due`), and later
+    refreshes change nothing. They are maps of whole images as the snapshot shows them: the target's images must come
+    to the training uncropped and unturned. `share` is the share of pixels that have a label.
 
     Args:
         features: width of the features; not used.
