@@ -43,6 +43,7 @@ def skada_regression(
         import skada
     except ImportError as error:
         raise DataError('this baseline needs skada: pip install "paretoda[baselines]"') from error
+    from sklearn import config_context
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
 
@@ -58,10 +59,11 @@ def skada_regression(
     both = np.concatenate([x, points])
     domain = np.concatenate([np.ones(len(x)), -np.ones(len(points))]).astype(int)
     answers = np.concatenate([labels, np.full(len(points), -1)])  # skada hides the target's by -1
-    with warnings.catch_warnings():
+    # skada tells its steps the domains by routing, which its import switches on and anybody may have switched off.
+    with warnings.catch_warnings(), config_context(enable_metadata_routing=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         made.fit(both, answers, sample_domain=domain)
-    found = made.predict_proba(points, sample_domain=domain[len(x) :])
+        found = made.predict_proba(points, sample_domain=domain[len(x) :])
     probabilities = np.zeros((len(points), classes))
     probabilities[:, np.unique(labels)] = found
     return probabilities
