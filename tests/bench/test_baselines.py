@@ -49,9 +49,7 @@ def test_a_class_without_source_samples_has_probability_zero_and_the_others_are_
     rng = np.random.default_rng(2)
     labels = np.where(np.arange(120) % 2 == 0, 0, 2)
     source, target = (np.eye(3)[labels] * 6 + rng.normal(size=(120, 3)) + shift for shift in (0.0, 0.5))
-    with sklearn.config_context(
-        enable_metadata_routing=False
-    ):  # the user's own, which skada's import changes only once
+    with sklearn.config_context(enable_metadata_routing=False):  # skada's import switches it on, but only once
         found = BASELINES[name](source, labels, target, 4)
     assert found.shape == (120, 4)
     np.testing.assert_allclose(found.sum(axis=1), 1)
