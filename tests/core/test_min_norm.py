@@ -31,7 +31,7 @@ def brute_force(gram):
     for support in chain.from_iterable(combinations(range(size), k) for k in range(1, size + 1)):
         block = gram[np.ix_(support, support)]
         system = np.block([[block, -np.ones((len(support), 1))], [np.ones((1, len(support))), np.zeros((1, 1))]])
-        solution = np.linalg.lstsq(system, np.append(np.zeros(len(support)), 1.0))[0][:-1]
+        solution = np.linalg.lstsq(system, np.append(np.zeros(len(support)), 1.0), rcond=None)[0][:-1]
         if (solution >= -1e-9).all():
             best = min(best, solution @ block @ solution)
     return best
