@@ -64,6 +64,8 @@ def test_the_same_settings_give_the_same_bytes_and_another_seed_does_not(files, 
     assert "ant, bee, cat" in (card := (files / "a" / "README.md").read_text())
     assert card.replace("run a", "run b") == (files / "b" / "README.md").read_text()
     assert str(files) not in card
+    assert "| bottleneck |" in card
+    assert "convention" not in card  # a setting of segmentation
 
 
 def test_the_targets_labels_are_never_read(files, arrays, small):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from paretoda.data.scaling import FeatureTransform
 from paretoda.job.directory import RunDirectory
 from paretoda.job.predictor import Predictor
 from paretoda.job.segmentation.predictor import ScenePredictor
+from paretoda.job.tasks import ALONE
 from paretoda.report.card import CardFacts, model_card
 from paretoda.report.facts import RunFacts
 from paretoda.training.files import write_text
@@ -19,7 +22,9 @@ def write_card(directory: RunDirectory, facts: RunFacts, model: Predictor | Scen
         facts: from its files, so that the card is the same after every resume.
         model: the chosen one.
     """
-    write_text(directory.card, model_card(facts, _of(model)))
+    other = next(task for task in ALONE if task != facts.settings["task"])
+    heard = {name: value for name, value in facts.settings.items() if name not in ALONE[other]}
+    write_text(directory.card, model_card(replace(facts, settings=heard), _of(model)))
 
 
 def _of(model: Predictor | ScenePredictor) -> CardFacts:
