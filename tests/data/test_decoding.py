@@ -38,6 +38,10 @@ def test_every_format_is_decoded(tmp_path: Path, name: str) -> None:
 def test_colour_modes_become_rgb(tmp_path: Path, mode: str) -> None:
     suffix = {"CMYK": "jpg", "P": "png"}.get(mode, "tif")
     halves().convert(mode).save(tmp_path / f"a.{suffix}")
+    try:
+        Image.open(tmp_path / f"a.{suffix}").load()
+    except OSError:
+        pytest.skip("this Pillow cannot read what it wrote (YCbCr in TIFF, up to 12.1)")
     found = decode(tmp_path / f"a.{suffix}")
     assert near(found[5, 5], RED, 35)  # the usual palette is coarse
     assert near(found[5, -5], GREEN, 35)

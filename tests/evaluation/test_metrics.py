@@ -34,7 +34,7 @@ def test_the_same_as_scikit_learn(case):
     matrix = sk.confusion_matrix(labels, predicted, labels=range(classes))
     assert confusion_matrix(predicted, labels, classes).tolist() == matrix.tolist()
     present = sorted(set(labels.tolist()))
-    recalls = sk.recall_score(labels, predicted, labels=present, average=None, zero_division=0)
+    recalls = sk.recall_score(labels.numpy(), predicted.numpy(), labels=present, average=None, zero_division=0)
     assert per_class_recall(predicted, labels, classes) == pytest.approx(dict(zip(present, recalls, strict=True)))
     assert mean_per_class(predicted, labels, classes) == pytest.approx(recalls.mean())
     assert oracle_accuracy(logits, labels) == accuracy(predicted, labels)

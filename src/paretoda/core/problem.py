@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import StrEnum
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -34,7 +34,7 @@ class GuideMissingError(ValueError):
     """A guided scheme was asked for weights without a guide."""
 
 
-class Move(str, Enum):
+class Move(StrEnum):
     """By which rule the weights were chosen; counted in every report."""
 
     FIXED = "fixed"  # given before the step

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from paretoda.job.errors import SettingsError
-
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
 
 
 def read_toml(path: Path) -> dict[str, Any]:
