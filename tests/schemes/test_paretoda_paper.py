@@ -4,6 +4,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import scipy
 from generators import FAMILIES, draw, drawn, problem_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -30,7 +31,8 @@ def test_our_theorem_holds_in_twelve_thousand_problems():
     assert sum(moves.values()) == 12_800
     assert moves[Move.GUIDED] > 1000
     assert moves[Move.DESCENT] > 1000
-    assert moves[Move.SAFETY_NET] <= 1  # 1 with the solver of scipy 1.15, 0 with that of 1.17
+    old = tuple(map(int, scipy.__version__.split(".")[:2])) < (1, 17)  # its solver gives up on one of them
+    assert moves[Move.SAFETY_NET] == int(old)
 
 
 @given(drawn(), st.integers(0, 2**32 - 1))
