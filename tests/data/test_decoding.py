@@ -39,7 +39,8 @@ def test_colour_modes_become_rgb(tmp_path: Path, mode: str) -> None:
     suffix = {"CMYK": "jpg", "P": "png"}.get(mode, "tif")
     halves().convert(mode).save(tmp_path / f"a.{suffix}")
     try:
-        Image.open(tmp_path / f"a.{suffix}").load()
+        with Image.open(tmp_path / f"a.{suffix}") as written:
+            written.load()
     except OSError:
         pytest.skip("this Pillow cannot read what it wrote (YCbCr in TIFF, up to 12.1)")
     found = decode(tmp_path / f"a.{suffix}")

@@ -2,15 +2,16 @@
 
 import re
 
-import markdown
 import pytest
-import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paretoda.job.settings import Settings
 from paretoda.report.card import CardFacts, escaped, model_card
 from paretoda.report.facts import RunFacts
+
+markdown = pytest.importorskip("markdown", reason="Markdown comes with the extra docs")
+yaml = pytest.importorskip("yaml", reason="YAML comes with the extra docs")
 
 EVIL = "<script>alert(1)</script> | [x](javascript:alert(1)) ![](http://evil) `rm` **b** _i_ \x1b[31m\u202e\n---\n# no"
 
