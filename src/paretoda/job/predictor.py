@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from paretoda.data.making import threads_for
@@ -25,15 +25,12 @@ from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.evaluation.calibration import checked_temperature
 from paretoda.evaluation.predictions import evaluation_mode, predict
 from paretoda.job.directory import RunError
+from paretoda.job.model_files import check_format, loaded, need_refiner, part_of, write_model
 from paretoda.models.backbone import BackboneError, Outside
 from paretoda.models.backbones import make_backbone, width_of
 from paretoda.models.classifier import Classifier, describe, from_description
-from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.training.files import from_json, whole_file, write_json
-
-_FORMAT = 1
-AnyModule = TypeVar("AnyModule", bound=nn.Module)
+from paretoda.training.files import from_json
 
 
 @dataclass(frozen=True, eq=False)
@@ -85,10 +82,9 @@ class Predictor:
         """Probabilities of one batch."""
         if not refined:
             return torch.softmax(logits / heat, dim=1)
-        if self.refiner is None:
-            raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
+        refiner = need_refiner(self.refiner)
         with torch.no_grad():
-            return self.refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
+            return refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
 
     def cropping(self, crops: int) -> Predictor:
         """The same with so many crops of an image in a prediction: 1 or 10."""
@@ -134,14 +130,7 @@ class Predictor:
             "scaling": self.scaling.tensors() if self.scaling else {},
             "refiner": self.refiner.state_dict() if self.refiner else {},
         }
-        tensors = {
-            f"{part}.{name}": tensor.detach().cpu().contiguous()
-            for part, state in sorted(parts.items())
-            for name, tensor in sorted(state.items())
-        }
-        write_json(description, self._description())
-        with whole_file(weights) as file:
-            file.write(save_tensors(tensors))
+        write_model(weights, description, parts, self._description())
 
     def _description(self) -> dict[str, Any]:
         backbone = None
@@ -152,7 +141,6 @@ class Predictor:
             facts = {"facts": network.facts} if isinstance(network, Outside) else {}
             backbone = {"name": name, "input_shape": shape, **facts}
         return {
-            "format": _FORMAT,
             "classes": list(self.classes),
             "transform": self.transform.to_json(),
             "architecture": describe(self.model),
@@ -184,11 +172,8 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
 
 
 def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Predictor:
-    def part(name: str) -> dict[str, Tensor]:
-        return {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
-
-    if facts["format"] != _FORMAT:
-        raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
+    check_format(facts)
+    part = partial(part_of, tensors)
     model = loaded(lambda: from_description(facts["architecture"]), part("model"))
     classes = tuple(str(name) for name in facts["classes"])
     if len(classes) != model.architecture.classes:
@@ -213,14 +198,6 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         refiner=refiner.to(device) if refiner is not None else None,
         temperature=checked_temperature(facts.get("temperature")),
     ).cropping(facts.get("crops", 1))
-
-
-def loaded(build: Callable[[], AnyModule], state: Mapping[str, Tensor]) -> AnyModule:
-    """The network with that state; it is built only where the state fits, so that it is no larger than its file."""
-    check_shapes(build, state, Path("the file"))
-    network = build()
-    network.load_state_dict(state)
-    return network
 
 
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:

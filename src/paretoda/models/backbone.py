@@ -11,6 +11,8 @@ from torch import Tensor, nn
 
 from paretoda.models.weights import WeightsError
 
+IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
+
 
 class BackboneError(WeightsError):
     """A backbone cannot be had or cannot read such images; the message says what to do."""

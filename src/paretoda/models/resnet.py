@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+"""Names of the functions below."""
 _WIDTHS = (64, 128, 256, 512)
 
 

@@ -11,18 +11,35 @@ from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import ImageTransform
 from paretoda.job.directory import RunError
 from paretoda.job.export.layers import Pixels, ScenePixels, ZScores
+from paretoda.job.model_files import need_refiner
 from paretoda.job.predictor import Predictor
 from paretoda.job.segmentation.predictor import ScenePredictor, log_refined_maps
 from paretoda.maps import enlarged
+from paretoda.models.resnet import RESNETS
 
-_NO_REFINER = "this model was not trained with the target loss 'tcm', so it has no refined predictions"
-_ANY_SIZE = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+_ANY_SIZE = RESNETS
 """Backbones whose files take images of any size. LeNet has one size; the small CNN's pooling to a grid becomes fixed
 places in ONNX; EfficientNet's padding, which depends on the size at every layer, keeps torch busy for ever when the
 size is a symbol; of a user's own network nobody knows."""
 
 
-class ClassProgram(nn.Module):
+class Networks(nn.Module):
+    """The networks of a run, in evaluation mode.
+
+    Args:
+        predictor: of the run.
+        before: what happens to samples before the model.
+        refined: whether the ρ of Eq. 3 is given, too.
+    """
+
+    def __init__(self, predictor: Predictor | ScenePredictor, before: nn.Module, *, refined: bool) -> None:
+        super().__init__()
+        self.before, self.model = before, predictor.model
+        self.refiner = need_refiner(predictor.refiner) if refined else None
+        self.eval().requires_grad_(False)
+
+
+class ClassProgram(Networks):
     """From samples to logits, probabilities and, where they are wanted, refined probabilities.
 
     Args:
@@ -32,18 +49,14 @@ class ClassProgram(nn.Module):
     """
 
     def __init__(self, predictor: Predictor, *, transforms: bool, refined: bool) -> None:
-        super().__init__()
-        if refined and predictor.refiner is None:
-            raise RunError(_NO_REFINER)
-        self.before = nn.Sequential()
+        before = nn.Sequential()
         if isinstance(predictor.transform, FeatureTransform):
-            self.before.append(ZScores(predictor.transform))
+            before.append(ZScores(predictor.transform))
         elif transforms and isinstance(predictor.transform, ImageTransform):
-            self.before.append(Pixels(predictor.transform))
+            before.append(Pixels(predictor.transform))
         if predictor.backbone is not None and predictor.scaling is not None:
-            self.before.extend([predictor.backbone[1], ZScores(predictor.scaling)])
-        self.model, self.refiner = predictor.model, predictor.refiner if refined else None
-        self.eval().requires_grad_(False)
+            before.extend([predictor.backbone[1], ZScores(predictor.scaling)])
+        super().__init__(predictor, before, refined=refined)
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """(logits, probabilities[, refined]), each (n, K)."""
@@ -53,7 +66,7 @@ class ClassProgram(nn.Module):
         return found if self.refiner is None else (*found, self.refiner.refined(features, logits))
 
 
-class SceneProgram(nn.Module):
+class SceneProgram(Networks):
     """From images to maps of logits, probabilities, labels and, where they are wanted, refined probabilities.
 
     Args:
@@ -63,13 +76,9 @@ class SceneProgram(nn.Module):
     """
 
     def __init__(self, predictor: ScenePredictor, *, transforms: bool, refined: bool) -> None:
-        super().__init__()
-        if refined and predictor.refiner is None:
-            raise RunError(_NO_REFINER)
-        self.before = ScenePixels(predictor.transform) if transforms else nn.Identity()
+        before = ScenePixels(predictor.transform) if transforms else nn.Identity()
+        super().__init__(predictor, before, refined=refined)
         self.transforms = transforms
-        self.model, self.refiner = predictor.model, predictor.refiner if refined else None
-        self.eval().requires_grad_(False)
 
     def forward(self, images: Tensor) -> tuple[Tensor, ...]:
         """(logits, probabilities, labels[, refined]) at the images' size; labels (n, h, w), others (n, K, h, w)."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load as load_tensors
-from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from paretoda.data.ahead import in_order
@@ -21,13 +21,12 @@ from paretoda.data.segmentation import SceneSamples, SceneTransform
 from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.directory import RunError
-from paretoda.job.predictor import loaded
+from paretoda.job.model_files import check_format, loaded, need_refiner, part_of, write_model
 from paretoda.maps import enlarged
 from paretoda.models.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.training.files import from_json, whole_file, write_json
+from paretoda.training.files import from_json
 
-_FORMAT = 1
 TASK = "segmentation"
 
 
@@ -106,38 +105,27 @@ class ScenePredictor:
 
     def probabilities(self, image: Image8, *, refined: bool = False) -> Tensor:
         """Of every class at every pixel of one image (h, w, 3), shape (K, h, w), on the CPU."""
-        if refined and self.refiner is None:
-            raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
+        refiner = need_refiner(self.refiner) if refined else None
         device = next(self.model.parameters()).device
         with evaluation_mode(self.model):
             features = self.model.encoder(self.transform.evaluate([image]).to(device))
             logits = self.model.head(features)
-            if refined and self.refiner is not None:
-                logits = log_refined_maps(self.refiner, features, logits)
+            if refiner is not None:
+                logits = log_refined_maps(refiner, features, logits)
             return enlarged(logits, image.shape[:2]).softmax(1)[0].cpu()
 
     def save(self, weights: Path, description: Path) -> None:
         """Write both files; the description first, so that weights are never without one."""
         parts = {"model": self.model.state_dict(), "refiner": self.refiner.state_dict() if self.refiner else {}}
-        tensors = {
-            f"{part}.{name}": tensor.detach().cpu().contiguous()
-            for part, state in sorted(parts.items())
-            for name, tensor in sorted(state.items())
+        facts = {
+            "task": TASK,
+            "classes": list(self.classes),
+            "colours": [list(colour) for colour in self.colours],
+            "transform": self.transform.to_json(),
+            "architecture": describe(self.model),
+            "refiner": self.refiner is not None and self.refiner.settings(),
         }
-        write_json(
-            description,
-            {
-                "format": _FORMAT,
-                "task": TASK,
-                "classes": list(self.classes),
-                "colours": [list(colour) for colour in self.colours],
-                "transform": self.transform.to_json(),
-                "architecture": describe(self.model),
-                "refiner": self.refiner is not None and self.refiner.settings(),
-            },
-        )
-        with whole_file(weights) as file:
-            file.write(save_tensors(tensors))
+        write_model(weights, description, parts, facts)
 
 
 def log_refined_maps(refiner: Tcm, features: Tensor, logits: Tensor) -> Tensor:
@@ -149,12 +137,8 @@ def log_refined_maps(refiner: Tcm, features: Tensor, logits: Tensor) -> Tensor:
 
 def assemble_scenes(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> ScenePredictor:
     """What `save` wrote, from its two files' contents."""
-
-    def part(name: str) -> dict[str, Tensor]:
-        return {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
-
-    if facts["format"] != _FORMAT:
-        raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
+    check_format(facts)
+    part = partial(part_of, tensors)
     model = loaded(lambda: segmenter_from_description(facts["architecture"]), part("model"))
     classes = tuple(str(name) for name in facts["classes"])
     colours = tuple((int(r), int(g), int(b)) for r, g, b in facts["colours"])
