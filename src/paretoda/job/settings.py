@@ -92,17 +92,17 @@ class Settings(BaseModel):
         "auto", description="segmentation: gives source images the target's looks; 'auto': what the method asks for"
     )
     optimiser: Literal["sgd", "adam"] | None = Field(
-        None, description="segmentation: of the network; adam for the small one, sgd for DeepLab if not given"
+        None, description="segmentation: of the network; sgd for DeepLab, else adam if not given"
     )
     class_weights: Literal["none", "root"] = Field(
         "root", description="segmentation: of the source's classes; 'root': one over the root of their frequency"
     )
     levels: int = Field(1, ge=1, le=2, description="segmentation: outputs of the network, 2 with an auxiliary one")
     norm: Literal["train", "affine-frozen", "frozen", "group"] | None = Field(
-        None, description="segmentation: normalisation; train for the small network, affine-frozen for DeepLab"
+        None, description="segmentation: normalisation; affine-frozen for DeepLab, else train if not given"
     )
-    convention: Literal["torchvision", "caffe"] = Field(
-        "torchvision", description="segmentation: what numbers pixels are, as the backbone's weights want them"
+    convention: Literal["torchvision", "caffe", "efficientnet"] | None = Field(
+        None, description="segmentation: what numbers pixels are; those of the backbone's own weights if not given"
     )
     augment: Literal["none", "flip", "light", "standard", "strong"] | None = Field(
         None, description="random changes of training images"

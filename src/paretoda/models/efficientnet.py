@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import pad
+from torch.nn.functional import pad, relu6
 
 MEAN = (127 / 255,) * 3
 STD = (128 / 255,) * 3
@@ -65,8 +65,8 @@ class InvertedResidual(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(n, inputs, h, w) to (n, outputs, h/stride, w/stride)."""
-        y: Tensor = self._bn0(self._expand_conv(x)).clamp(0, 6) if self.expands else x
-        y = self._bn1(self._depthwise_conv(y)).clamp(0, 6)
+        y: Tensor = relu6(self._bn0(self._expand_conv(x))) if self.expands else x
+        y = relu6(self._bn1(self._depthwise_conv(y)))
         y = self._bn2(self._project_conv(y))
         return x + y if self.shortcut else y
 
@@ -104,8 +104,8 @@ class EfficientNetLite0(nn.Module):
 
     def forward(self, images: Tensor) -> Tensor:
         """Images (n, in_channels, h, w) to logits (n, classes), or to the features (n, 1280) of an encoder."""
-        x: Tensor = self._bn0(self._conv_stem(images)).clamp(0, 6)
+        x: Tensor = relu6(self._bn0(self._conv_stem(images)))
         for block in self._blocks:
             x = block(x)
-        features = torch.mean(self._bn1(self._conv_head(x)).clamp(0, 6), dim=(2, 3))
+        features = torch.mean(relu6(self._bn1(self._conv_head(x))), dim=(2, 3))
         return features if self._fc is None else self._fc(features)

@@ -14,17 +14,18 @@ from paretoda.domains import Model
 from paretoda.models.aspp import PixelHead
 from paretoda.models.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
 from paretoda.models.dilated import DilatedBody
+from paretoda.models.hypercolumns import HypercolumnBody
 from paretoda.models.pixel_encoder import Norm, PixelEncoder
-from paretoda.models.published import RANDOM, weights_file
+from paretoda.models.published import IN_A_PACKAGE, RANDOM, weights_file
 
-_SMALL = "dilated"
+_SMALL, _COLUMNS = "dilated", IN_A_PACKAGE
 _DEEPLABS = {"deeplab-resnet50": deeplab_resnet50, "deeplab-resnet101": deeplab_resnet101}
 _CHANNELS = 64
 
-SEGMENTATION_BACKBONES = (_SMALL, *_DEEPLABS)
+SEGMENTATION_BACKBONES = (_SMALL, _COLUMNS, *_DEEPLABS)
 """All names that a segmenter can be made of."""
 
-RATES = {_SMALL: (1, 2, 4, 6)} | dict.fromkeys(_DEEPLABS, (6, 12, 18, 24))
+RATES = dict.fromkeys((_SMALL, _COLUMNS), (1, 2, 4, 6)) | dict.fromkeys(_DEEPLABS, (6, 12, 18, 24))
 """Name -> rates of the classifiers where nobody says otherwise; the small ones suit images of about 120x160."""
 
 
@@ -41,7 +42,7 @@ class SegmenterArchitecture:
         norm: "train": BatchNorm as usual; "affine-frozen": its factors and offsets do not learn, training normalises
             by the batch; "frozen": they do not learn either, and training normalises by the running statistics, which
             stay; "group": GroupNorm, for batches of one or two images, in the small network only.
-        channels: of the small network's maps; 0: 64, and for DeepLab its own.
+        channels: of the maps of all but DeepLab, which has its own; 0: 64.
     """
 
     backbone: str
@@ -62,14 +63,15 @@ class SegmenterArchitecture:
             raise ValueError(f"levels and classifiers must be 1 and 1, 2 and 1, or 1 and 2; got {got}")
         if self.norm not in get_args(Norm):
             raise ValueError(unknown("norm", self.norm, get_args(Norm)))
-        if self.backbone != _SMALL and (self.norm == "group" or self.channels):
-            own = f"{self.backbone} has BatchNorm and its own channels"
-            raise ValueError(f"{own}: norm='group' and channels are for {_SMALL!r} only")
+        if self.backbone != _SMALL and self.norm == "group":
+            raise ValueError(f"{self.backbone} has BatchNorm: norm='group' is for {_SMALL!r} only")
+        if self.backbone in _DEEPLABS and self.channels:
+            raise ValueError(f"{self.backbone} has its own channels: leave out channels={self.channels}")
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Channels of each level in the features, the last level's at the end."""
-        both = (self.channels or _CHANNELS,) * 2 if self.backbone == _SMALL else DeepLabBody.widths
+        both = DeepLabBody.widths if self.backbone in _DEEPLABS else (self.channels or _CHANNELS,) * 2
         return both[-self.levels :]
 
     @property
@@ -94,7 +96,8 @@ class Segmenter(Model):
         body = _body(architecture)
         pretrained = weights is not None and weights != RANDOM
         if weights is not None and pretrained:
-            load_body(body, weights_file(architecture.backbone, weights))
+            file = weights_file(architecture.backbone, weights)
+            body.load(file) if isinstance(body, HypercolumnBody) else load_body(body, file)
         super().__init__(
             PixelEncoder(body, architecture.levels, architecture.norm),
             PixelHead(architecture.widths, architecture.classes, architecture.rates, architecture.classifiers),
@@ -115,6 +118,8 @@ class Segmenter(Model):
 def _body(architecture: SegmenterArchitecture) -> nn.Module:
     if architecture.backbone == _SMALL:
         return DilatedBody(architecture.channels or _CHANNELS, "group" if architecture.norm == "group" else "batch")
+    if architecture.backbone == _COLUMNS:
+        return HypercolumnBody(architecture.channels or _CHANNELS)
     return _DEEPLABS[architecture.backbone]()
 
 
@@ -135,7 +140,7 @@ def make_segmenter(
         classes: the number K of classes.
         levels: of features and classifiers.
         classifiers: of the last level.
-        norm: None: "affine-frozen" for DeepLab, as published, "train" for the small network.
+        norm: None: "affine-frozen" for DeepLab, as published, "train" for the others.
         rates: None: those of `RATES`.
         weights: of the body, as for `Segmenter`.
     """
@@ -167,9 +172,9 @@ def segmenter_groups(model: Segmenter, lr: float, *, head: float | None = None) 
     Args:
         model: frozen parameters are in no group.
         lr: the rate of the encoder.
-        head: factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the small network.
+        head: factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
     """
-    factor = head if head is not None else 1.0 if model.architecture.backbone == _SMALL else 10.0
+    factor = head if head is not None else 10.0 if model.architecture.backbone in _DEEPLABS else 1.0
     rates = {"encoder": (model.encoder, lr), "head": (model.head, lr * factor)}
     return [
         {"params": [parameter for parameter in part.parameters() if parameter.requires_grad], "lr": rate, "name": name}

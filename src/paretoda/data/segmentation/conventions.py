@@ -30,6 +30,7 @@ class Convention:
 CONVENTIONS = {
     "torchvision": Convention(*IMAGENET, 1 / 255, bgr=False),
     "caffe": Convention((104.00698793, 116.66876762, 122.67891434), (1.0, 1.0, 1.0), 1.0, bgr=True),
+    "efficientnet": Convention((127 / 255,) * 3, (128 / 255,) * 3, 1 / 255, bgr=False),
 }
 """Of the networks that pretrained weights are for; caffe's is that of DeepLab-v2 in the literature."""
 

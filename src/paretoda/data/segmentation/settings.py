@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from paretoda.data.errors import DataError
 from paretoda.data.reading import Reading
 
-ConventionName = Literal["torchvision", "caffe"]
+ConventionName = Literal["torchvision", "caffe", "efficientnet"]
 
 
 @dataclass(frozen=True)

@@ -16,6 +16,7 @@ from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.assembly import assembled
 from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError
+from paretoda.models.published import IN_A_PACKAGE
 from paretoda.models.segmenter import Segmenter, make_segmenter, segmenter_groups
 from paretoda.objectives.segmentation import (
     PixelCrossEntropy,
@@ -30,8 +31,11 @@ from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 
 SMALL = "dilated"
-_RATES = {"adam": (3e-3, 1 / 3), "sgd": (2.5e-4, 0.4)}
-"""Optimiser -> learning rate of the network, and that of adversaries as a share of it: 1e-3, and the published 1e-4."""
+_BY_ADAM = {SMALL: 3e-3, IN_A_PACKAGE: 1e-3}
+"""Network that Adam trains where nobody says otherwise -> learning rate."""
+_BY_SGD = 2.5e-4
+_ADVERSARIES_SHARE = {"adam": 1 / 3, "sgd": 0.4}
+"""Optimiser -> learning rate of adversaries as a share of the network's: 1e-3 or 3e-4, and the published 1e-4."""
 _GUIDE_PIXELS = 1024
 """Of a step: each is compared with the whole bank of the target's pixels."""
 _ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
@@ -129,8 +133,9 @@ def _map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
     """The network's optimiser, and Adam for the adversaries."""
-    name = settings.optimiser or ("adam" if model.architecture.backbone == SMALL else "sgd")
-    usual, share = _RATES[name]
+    backbone = model.architecture.backbone
+    name = settings.optimiser or ("adam" if backbone in _BY_ADAM else "sgd")
+    usual = _BY_ADAM.get(backbone, _BY_ADAM[SMALL]) if name == "adam" else _BY_SGD
     lr = usual if settings.lr is None else settings.lr
     groups = segmenter_groups(model, lr)
     network: torch.optim.Optimizer
@@ -141,7 +146,7 @@ def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, O
     own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
     if not own:
         return network
-    adversaries = {"params": own, "lr": share * lr, "name": "objectives"}
+    adversaries = {"params": own, "lr": _ADVERSARIES_SHARE[name] * lr, "name": "objectives"}
     return JoinedOptimiser(network, torch.optim.Adam([adversaries], betas=(0.9, 0.99), fused=True))
 
 

@@ -16,6 +16,7 @@ from paretoda.data.reading import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
 from paretoda.domains import Snapshot
 from paretoda.job.frozen import Told
+from paretoda.job.network_choice import told as weights_told
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.segmentation.predictor import ScenePredictor
 from paretoda.job.segmentation.translating import (
@@ -28,6 +29,7 @@ from paretoda.job.segmentation.translating import (
 from paretoda.job.settings import Settings, SettingsError, source_only
 from paretoda.job.tasks import two_sides
 from paretoda.job.training import train
+from paretoda.models.published import IN_A_PACKAGE
 from paretoda.models.segmenter import Segmenter
 from paretoda.objectives.pixels import AtPixels
 from paretoda.objectives.target.tcm import Tcm
@@ -107,7 +109,7 @@ def scene_pair_settings(settings: Settings) -> ScenePairSettings:
         held_out=settings.held_out,
         size=two_sides(settings.size),
         source_size=two_sides(settings.source_size),
-        convention=settings.convention,
+        convention=settings.convention or ("efficientnet" if settings.backbone == IN_A_PACKAGE else "torchvision"),
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
         **_AUGMENTS[augment],
@@ -133,8 +135,9 @@ def open_scene_inputs(
         pair = replace(pair, notes=(*pair.notes, _ALONE))
     else:
         pair = make_scene_pair(source, target, wanted, plain_translation(settings), progress)
-    for note in pair.notes:
-        say(note)
+    for note in (*pair.notes, weights_told(settings.backbone, settings.backbone_weights)):
+        if note is not None:
+            say(note)
     return SceneInputs(pair, alone=target is None)
 
 
