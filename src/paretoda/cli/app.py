@@ -13,6 +13,7 @@ from paretoda import __version__
 from paretoda.cli.comparing import bench, report, study
 from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
 from paretoda.cli.several import rank, several
+from paretoda.cli.using import SkipBad, evaluate, export, predict
 from paretoda.data.limits import PIXELS, UNPACKED
 
 _TRUSTED = "PARETODA_TRUST_MODULE"  # paretoda.models.own_module.TRUSTED, which would import torch
@@ -24,24 +25,6 @@ app = typer.Typer(
     help="A model that works on unlabelled target data, from labelled source data of another place.",
     epilog="DATA is an image folder, a list file of `path label` lines, or an .npz with x and optionally y, classes.",
 )
-
-Crops = Annotated[
-    int | None, typer.Option(metavar="1|10", help="of each image; the prediction is their mean (default: the run's)")
-]
-Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
-Preference = Annotated[
-    str | None, typer.Option(metavar="X,Y,…", help="what each loss counts, for a run of the scheme 'hypernetwork'")
-]
-Calibrated = Annotated[
-    bool, typer.Option("--calibrated", help="divide logits by the run's temperature: other confidences, same classes")
-]
-AbstainBelow = Annotated[
-    float | None,
-    typer.Option(min=0, max=1, metavar="P", help="no answer where the confidence, calibrated if it can be, is below P"),
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
-
 
 Task = Annotated[Literal["classification", "segmentation"], typer.Option(help="what is predicted: images or pixels")]
 
@@ -106,75 +89,9 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
         run_adapt(screen, values, out, resume=resume, overwrite=overwrite)
 
 
-@app.command()
-def predict(  # noqa: PLR0913  (options, not arguments)
-    run: RunPath,
-    data: Annotated[str, typer.Argument(metavar="INPUT", help="target data without labels")],
-    *,
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; of segmentation, a folder for pictures")
-    ] = None,
-    refined: Refined = False,
-    calibrated: Calibrated = False,
-    abstain_below: AbstainBelow = None,
-    crops: Crops = None,
-    preference: Preference = None,
-    skip_bad: SkipBad = False,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Predict the classes of new target data, as CSV; of a segmentation run, label maps and overlays as PNG."""
-    from paretoda.cli.predicting import Ask, run_predict
-    from paretoda.cli.screen import Screen
-
-    with Screen(quiet=quiet, as_json=json) as screen:
-        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below)
-        run_predict(screen, run, data, out, ask)
-
-
-@app.command()
-def evaluate(  # noqa: PLR0913  (options, not arguments)
-    run: RunPath,
-    data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
-    *,
-    refined: Refined = False,
-    calibrated: Calibrated = False,
-    abstain_below: AbstainBelow = None,
-    crops: Crops = None,
-    preference: Preference = None,
-    skip_bad: SkipBad = False,
-    json: Json = False,
-) -> None:
-    """Measure a run on labelled target data; labels are matched by class name."""
-    from paretoda.cli.predicting import Ask, run_evaluate
-    from paretoda.cli.screen import Screen
-
-    with Screen(as_json=json) as screen:
-        run_evaluate(screen, run, data, Ask(refined, crops, preference, skip_bad, calibrated, abstain_below))
-
-
-@app.command()
-def export(  # noqa: PLR0913  (options, not arguments)
-    run: RunPath,
-    *,
-    format: Annotated[Literal["onnx", "torch"], typer.Option(help="ONNX, or a program of torch.export")] = "onnx",
-    out: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="instead of model.onnx or model.pt2 in the RUN")
-    ] = None,
-    transforms: Annotated[
-        bool, typer.Option("--transforms", help="the file takes RGB bytes of any size and resizes them as predict does")
-    ] = False,
-    refined: Annotated[bool, typer.Option("--refined", help="also give the refined prediction of tcm")] = False,
-    preference: Preference = None,
-    json: Json = False,
-    quiet: Quiet = False,
-) -> None:
-    """Write a run's model as one file that needs no ParetoDA; it is compared with the run before it is written."""
-    from paretoda.cli.exporting import run_export
-    from paretoda.cli.screen import Screen
-
-    with Screen(quiet=quiet, as_json=json) as screen:
-        run_export(screen, run, format, out, transforms=transforms, refined=refined, preference=preference)
+app.command()(predict)
+app.command()(evaluate)
+app.command()(export)
 
 
 @app.command()

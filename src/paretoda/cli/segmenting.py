@@ -11,8 +11,9 @@ from paretoda.cli.screen import Screen
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.segmentation.label_files import write_maps
 from paretoda.job.segmentation.predictor import ScenePredictor, load_scene_predictor
-from paretoda.job.segmentation.results import measured, write_maps
+from paretoda.job.segmentation.results import measured
 from paretoda.training.files import write_text
 
 _SHOWN = 5

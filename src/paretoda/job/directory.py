@@ -1,9 +1,4 @@
-"""A run's directory: what is in it, and that it is whole.
-
-config.toml (everything needed to repeat the run), environment.json, metrics.jsonl (one line a step), checkpoint/ (to
-go on), perhaps tensorboard/, and at the end model.safetensors + model.json (to predict), metrics.csv, predictions.csv,
-results.json, report.html and README.md, the model card. `paretoda export` adds model.onnx or model.pt2.
-"""
+"""A run's directory: that it is whole, and what its files say."""
 
 from __future__ import annotations
 
@@ -11,7 +6,6 @@ import json
 import os
 import shutil
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +13,7 @@ from paretoda.gradients import Report
 from paretoda.job.config_file import read_toml, to_toml
 from paretoda.job.environment import environment
 from paretoda.job.metrics import metrics_line
+from paretoda.job.places import RunPlaces
 from paretoda.job.run_files import Predicted, predictions, read_whole, results, step_lines
 from paretoda.job.settings import Settings, make_settings
 from paretoda.training.files import append_line, from_json, unfinished, whole_file, write_json, write_text
@@ -30,89 +25,12 @@ class RunError(ValueError):
     """A run's directory is not as it must be; the message says what to do."""
 
 
-@dataclass(frozen=True)
-class RunDirectory:
-    """The files of one run.
+class RunDirectory(RunPlaces):
+    """The files of one run: written, read and removed.
 
     Args:
         path: the directory.
     """
-
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        """Settings and inputs."""
-        return self.path / "config.toml"
-
-    @property
-    def metrics(self) -> Path:
-        """One JSON line a step."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def table(self) -> Path:
-        """The same as a table, at the end."""
-        return self.path / "metrics.csv"
-
-    @property
-    def tensorboard(self) -> Path:
-        """Folder of TensorBoard's event files, where they are wanted."""
-        return self.path / "tensorboard"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The newest state to go on from."""
-        return self.path / "checkpoint" / "last.pt"
-
-    def candidate(self, taken: int) -> Path:
-        """The model after that many steps, until one is chosen."""
-        return self.path / "checkpoint" / f"candidate-{taken:08d}.safetensors"
-
-    @property
-    def model(self) -> Path:
-        """The chosen model's weights; appears at the end only."""
-        return self.path / "model.safetensors"
-
-    @property
-    def description(self) -> Path:
-        """Classes, transforms, architecture."""
-        return self.path / "model.json"
-
-    @property
-    def predictions(self) -> Path:
-        """The target's predicted classes."""
-        return self.path / "predictions.csv"
-
-    @property
-    def maps(self) -> Path:
-        """Folder of the target's label maps, in segmentation."""
-        return self.path / "predictions"
-
-    @property
-    def translation(self) -> Path:
-        """The CycleGAN that was trained before the run, where it has one."""
-        return self.path / "translation.safetensors"
-
-    @property
-    def results(self) -> Path:
-        """Scores without labels, the choice, warnings."""
-        return self.path / "results.json"
-
-    @property
-    def report(self) -> Path:
-        """The page."""
-        return self.path / "report.html"
-
-    @property
-    def card(self) -> Path:
-        """The model card."""
-        return self.path / "README.md"
-
-    @property
-    def exported(self) -> dict[str, Path]:
-        """Format -> where `paretoda export` puts the model if nobody says otherwise."""
-        return {"onnx": self.path / "model.onnx", "torch": self.path / "model.pt2"}
 
     def check_free(self, *, overwrite: bool) -> None:
         """Raise unless a new run may be put here."""

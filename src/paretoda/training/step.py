@@ -23,8 +23,6 @@ from paretoda.training.schedules import SCHEDULES, set_learning_rates
 from paretoda.training.spreading import average_statistics, check_spread, joined_rows, shares_of
 from paretoda.training.strategy import Look, Strategy
 
-StepReport = Report
-
 
 @dataclass(eq=False)
 class Step:
@@ -102,7 +100,7 @@ class Step:
             objective.advance(progress)
         set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress, self.decay))
 
-    def __call__(self, batch: Batch) -> StepReport:
+    def __call__(self, batch: Batch) -> Report:
         """Take one step on the batch."""
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)

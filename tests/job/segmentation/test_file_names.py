@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paretoda.job.directory import RunError
+from paretoda.job.segmentation.label_files import FileNames, write_maps
 from paretoda.job.segmentation.predictor import Scene, ScenePredictor
-from paretoda.job.segmentation.results import FileNames, write_maps
 
 parts = st.sampled_from(["..", ".", "", "/", "//", "a", "a.png", "b-overlay.png", "\\", "...", "etc", ".png", "~"])
 

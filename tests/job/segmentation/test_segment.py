@@ -11,8 +11,9 @@ from PIL import Image
 from paretoda import segment
 from paretoda.data.segmentation import open_scenes
 from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.segmentation.label_files import FileNames
 from paretoda.job.segmentation.predictor import is_segmentation, load_scene_predictor
-from paretoda.job.segmentation.results import FileNames, measured
+from paretoda.job.segmentation.results import measured
 from paretoda.job.settings import SettingsError
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 
