@@ -66,8 +66,8 @@ def frozen() -> Predictor:
     return Predictor(CLASSES, image_transform(32, 3), model, ("efficientnet-lite0", backbone), scaling)
 
 
-def scenes() -> ScenePredictor:
-    model = make_segmenter("dilated", 3)
+def scenes(backbone: str = "dilated") -> ScenePredictor:
+    model = make_segmenter(backbone, 3)
     return ScenePredictor(CLASSES, ((0, 0, 0),) * 3, SceneTransform((40, 24)), model, Tcm(64, 3, width=4))
 
 

@@ -15,12 +15,16 @@ from paretoda.job.model_files import need_refiner
 from paretoda.job.predictor import Predictor
 from paretoda.job.segmentation.predictor import ScenePredictor, log_refined_maps
 from paretoda.maps import enlarged
+from paretoda.models.published import IN_A_PACKAGE
 from paretoda.models.resnet import RESNETS
 
 _ANY_SIZE = RESNETS
-"""Backbones whose files take images of any size. LeNet has one size; the small CNN's pooling to a grid becomes fixed
-places in ONNX; EfficientNet's padding, which depends on the size at every layer, keeps torch busy for ever when the
-size is a symbol; of a user's own network nobody knows."""
+"""Backbones of classification whose files take images of any size; of those of segmentation all but EfficientNet do.
+
+LeNet has one size; the small CNN's pooling to a grid becomes fixed places in ONNX; EfficientNet's padding, which
+depends on the size at every layer, keeps torch busy for ever when the size is a symbol; of a user's own network nobody
+knows.
+"""
 
 
 class Networks(nn.Module):
@@ -128,7 +132,7 @@ class Program:
     @property
     def _any_size(self) -> bool:
         if isinstance(self.predictor, ScenePredictor):
-            return True
+            return self.predictor.model.architecture.backbone != IN_A_PACKAGE
         frozen, trained = self.predictor.backbone, self.predictor.model.architecture.backbone
         return (trained if frozen is None else frozen[0]) in _ANY_SIZE
 
