@@ -36,6 +36,12 @@ def test_what_is_left_out_is_not_passed_on_and_lists_are_split() -> None:
     assert given_settings(given) == {"frozen": False, "lr": 0.1, "loss_weights": ("1", "0.5", "2")}
 
 
+def test_a_list_in_square_brackets_is_one_value_of_an_option() -> None:
+    written = "target.prior=[0.7, 0.2,0.1],scheme.lean=2, target.x=[1],"
+    found = given_settings({"options": written})["options"]
+    assert found == ("target.prior=[0.7, 0.2,0.1]", "scheme.lean=2", "target.x=[1]")
+
+
 @pytest.mark.parametrize("name", [*EXPECTED, INTERRUPTED])
 def test_every_expected_error_exists(name: str) -> None:
     module, _, kind = name.rpartition(".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
@@ -18,6 +19,7 @@ Preset = Annotated[
 
 List = tuple[str, ...]
 """Written with commas: `--loss-weights 1,0.5,0.1`."""
+_COMMA = re.compile(r",(?![^\[\]]*\])")
 
 
 @dataclass(frozen=True)
@@ -204,10 +206,13 @@ def with_settings(leave_out: Sequence[str] = ()) -> Callable[[Callable[..., Any]
 
 
 def given_settings(values: Mapping[str, Any]) -> dict[str, Any]:
-    """What was written on the command line: options that were left out are left out here, lists are split."""
+    """What was written on the command line: options that were left out are left out here, lists are split.
+
+    Commas between square brackets belong to a value: `target.prior=[0.7,0.2,0.1]`.
+    """
     lists = {setting.name for setting in SETTINGS if setting.kind is List}
     return {
-        name: tuple(part.strip() for part in value.split(",") if part.strip()) if name in lists else value
+        name: tuple(part.strip() for part in _COMMA.split(value) if part.strip()) if name in lists else value
         for name, value in values.items()
         if value is not None
     }
