@@ -2,8 +2,8 @@
 
 Hariharan et al. (2015) call the numbers above a pixel its hypercolumn. Nothing is dilated, so that the weights from
 ImageNet see what they were trained on, and a step costs little more than one of classification. With such weights the
-stem and the first two stages, which take half of the time and know edges and colours, stay as they are; only their
-BatchNorm's statistics follow the images.
+stem and the first two stages, which are dear and know edges and colours, stay as they are; only their BatchNorm's
+statistics follow the images.
 """
 
 from __future__ import annotations

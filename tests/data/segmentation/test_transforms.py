@@ -61,7 +61,7 @@ def test_padding_is_zero_for_the_network(convention: str) -> None:
     numbers = pixels.permute(0, 2, 3, 1)
     rounding = 0.51 * transform.convention.scale / min(transform.convention.std)
     assert numbers[labels == 255].abs().max() < rounding
-    assert numbers[labels != 255].abs().max() > 0.9
+    assert numbers[labels != 255].abs().max() > (0.9 if convention == "efficientnet" else 1.5)  # its range is -1..1
 
 
 def test_half_of_the_images_are_mirrored_with_their_labels() -> None:
