@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -118,3 +119,15 @@ def test_curves_write_a_table_and_a_picture(tmp_path):
     assert done.returncode == 0, done.stderr
     assert len((tmp_path / "curves.csv").read_text().splitlines()) == 1 + 4 * 3
     assert "</svg>" in (tmp_path / "curves.svg").read_text()
+
+
+def test_the_frequencies_of_the_explanation_are_those_of_the_labels(shared_data):
+    found = _run("scene_frequencies.py", "--data", str(shared_data), "--suites", "camvid-dusk")["day-dusk"]
+    for domain in ("source", "target"):
+        assert sum(found[domain]) == pytest.approx(1)
+    assert found["distance"] == pytest.approx(np.abs(np.subtract(found["source"], found["target"])).sum() / 2)
+    contenders = tomllib.loads((BENCHMARKS / "contenders" / "segmentation-frequencies.toml").read_text())
+    (row,) = contenders.values()
+    (option,) = row["options"]
+    told = json.loads(option.removeprefix("target.prior="))
+    assert np.allclose(told, found["target over root of source"], atol=6e-5)

@@ -13,9 +13,8 @@ from paretoda.domains import Model
 from paretoda.maps import enlarged
 from paretoda.models.classifier import describe as describe_classifier
 from paretoda.models.classifier import from_description, make_model
+from paretoda.models.pixel_backbones import SEGMENTATION_BACKBONES
 from paretoda.models.segmenter import (
-    RATES,
-    SEGMENTATION_BACKBONES,
     Segmenter,
     SegmenterArchitecture,
     describe,
@@ -50,7 +49,7 @@ def test_features_and_logits_have_the_widths_of_the_architecture(backbone, level
         assert model.head(features).shape == model(images).shape == (2, 11, *size)
         assert [logits.shape for logits in model.further(features)] == [(2, 11, *size)] * (levels + 2 * classifiers - 3)
     assert model.width == model.architecture.width == sum(model.architecture.widths)
-    assert model.architecture.rates == RATES[backbone]
+    assert model.architecture.rates == ((6, 12, 18, 24) if backbone.startswith("deeplab") else (1, 2, 4, 6))
 
 
 def test_the_published_widths_and_numbers_of_parameters():

@@ -8,7 +8,7 @@ from paretoda.core.names import unknown
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS
 from paretoda.models.backbones import FROM_OUTSIDE, from_outside
 from paretoda.models.backbones import NAMES as BACKBONES
-from paretoda.models.segmenter import SEGMENTATION_BACKBONES
+from paretoda.models.pixel_backbones import SEGMENTATION_BACKBONES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_METHODS, SEGMENTATION_TARGET_LOSSES
 from paretoda.schemes import SCHEMES

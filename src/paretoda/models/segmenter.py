@@ -7,26 +7,14 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, get_args
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretoda.core.names import unknown
 from paretoda.domains import Model
 from paretoda.models.aspp import PixelHead
-from paretoda.models.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
-from paretoda.models.dilated import DilatedBody
-from paretoda.models.hypercolumns import HypercolumnBody
+from paretoda.models.pixel_backbones import SMALL, PixelBackbone, pixel_backbone
 from paretoda.models.pixel_encoder import Norm, PixelEncoder
-from paretoda.models.published import IN_A_PACKAGE, RANDOM, weights_file
-
-_SMALL, _COLUMNS = "dilated", IN_A_PACKAGE
-_DEEPLABS = {"deeplab-resnet50": deeplab_resnet50, "deeplab-resnet101": deeplab_resnet101}
-_CHANNELS = 64
-
-SEGMENTATION_BACKBONES = (_SMALL, _COLUMNS, *_DEEPLABS)
-"""All names that a segmenter can be made of."""
-
-RATES = dict.fromkeys((_SMALL, _COLUMNS), (1, 2, 4, 6)) | dict.fromkeys(_DEEPLABS, (6, 12, 18, 24))
-"""Name -> rates of the classifiers where nobody says otherwise; the small ones suit images of about 120x160."""
+from paretoda.models.published import RANDOM, weights_file
 
 
 @dataclass(frozen=True)
@@ -54,8 +42,7 @@ class SegmenterArchitecture:
     channels: int = 0
 
     def __post_init__(self) -> None:
-        if self.backbone not in SEGMENTATION_BACKBONES:
-            raise ValueError(unknown("segmentation backbone", self.backbone, SEGMENTATION_BACKBONES))
+        known = self.known
         if self.classes < 2:
             raise ValueError(f"a segmenter needs at least two classes, got {self.classes}")
         if (self.levels, self.classifiers) not in ((1, 1), (2, 1), (1, 2)):
@@ -63,16 +50,20 @@ class SegmenterArchitecture:
             raise ValueError(f"levels and classifiers must be 1 and 1, 2 and 1, or 1 and 2; got {got}")
         if self.norm not in get_args(Norm):
             raise ValueError(unknown("norm", self.norm, get_args(Norm)))
-        if self.backbone != _SMALL and self.norm == "group":
-            raise ValueError(f"{self.backbone} has BatchNorm: norm='group' is for {_SMALL!r} only")
-        if self.backbone in _DEEPLABS and self.channels:
+        if self.norm == "group" and not known.groups:
+            raise ValueError(f"{self.backbone} has BatchNorm: norm='group' is for {SMALL!r} only")
+        if self.channels and known.own_widths is not None:
             raise ValueError(f"{self.backbone} has its own channels: leave out channels={self.channels}")
+
+    @property
+    def known(self) -> PixelBackbone:
+        """What is known of the backbone."""
+        return pixel_backbone(self.backbone)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Channels of each level in the features, the last level's at the end."""
-        both = DeepLabBody.widths if self.backbone in _DEEPLABS else (self.channels or _CHANNELS,) * 2
-        return both[-self.levels :]
+        return self.known.widths(self.channels)[-self.levels :]
 
     @property
     def width(self) -> int:
@@ -93,11 +84,11 @@ class Segmenter(Model):
     makes_maps = True
 
     def __init__(self, architecture: SegmenterArchitecture, weights: str | Path | None = None) -> None:
-        body = _body(architecture)
+        known = architecture.known
+        body = known.build(known.widths(architecture.channels)[-1], architecture.norm)
         pretrained = weights is not None and weights != RANDOM
         if weights is not None and pretrained:
-            file = weights_file(architecture.backbone, weights)
-            body.load(file) if isinstance(body, HypercolumnBody) else load_body(body, file)
+            known.load(body, weights_file(architecture.backbone, weights))
         super().__init__(
             PixelEncoder(body, architecture.levels, architecture.norm),
             PixelHead(architecture.widths, architecture.classes, architecture.rates, architecture.classifiers),
@@ -113,14 +104,6 @@ class Segmenter(Model):
     def further(self, features: Tensor) -> tuple[Tensor, ...]:
         """Features (n, d, h, w) to the auxiliary classifier's logits, or to z1 and z2 of two; `PixelHead` says more."""
         return self.head.further(features)
-
-
-def _body(architecture: SegmenterArchitecture) -> nn.Module:
-    if architecture.backbone == _SMALL:
-        return DilatedBody(architecture.channels or _CHANNELS, "group" if architecture.norm == "group" else "batch")
-    if architecture.backbone == _COLUMNS:
-        return HypercolumnBody(architecture.channels or _CHANNELS)
-    return _DEEPLABS[architecture.backbone]()
 
 
 def make_segmenter(
@@ -141,13 +124,14 @@ def make_segmenter(
         levels: of features and classifiers.
         classifiers: of the last level.
         norm: None: "affine-frozen" for DeepLab, as published, "train" for the others.
-        rates: None: those of `RATES`.
+        rates: None: the backbone's.
         weights: of the body, as for `Segmenter`.
     """
-    norm = norm or ("affine-frozen" if backbone in _DEEPLABS else "train")
+    known = pixel_backbone(backbone)
+    norm = norm or known.norm
     if norm == "frozen" and weights in (None, RANDOM):
         raise ValueError("norm='frozen' lives on the statistics of loaded weights: give weights, or take another norm")
-    chosen = tuple(RATES.get(backbone, ()) if rates is None else rates)
+    chosen = known.rates if rates is None else tuple(rates)
     return Segmenter(SegmenterArchitecture(backbone, classes, levels, classifiers, chosen, norm), weights)
 
 
@@ -174,7 +158,7 @@ def segmenter_groups(model: Segmenter, lr: float, *, head: float | None = None) 
         lr: the rate of the encoder.
         head: factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
     """
-    factor = head if head is not None else 10.0 if model.architecture.backbone in _DEEPLABS else 1.0
+    factor = model.architecture.known.head if head is None else head
     rates = {"encoder": (model.encoder, lr), "head": (model.head, lr * factor)}
     return [
         {"params": [parameter for parameter in part.parameters() if parameter.requires_grad], "lr": rate, "name": name}

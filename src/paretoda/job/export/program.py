@@ -15,11 +15,10 @@ from paretoda.job.model_files import need_refiner
 from paretoda.job.predictor import Predictor
 from paretoda.job.segmentation.predictor import ScenePredictor, log_refined_maps
 from paretoda.maps import enlarged
-from paretoda.models.published import IN_A_PACKAGE
 from paretoda.models.resnet import RESNETS
 
 _ANY_SIZE = RESNETS
-"""Backbones of classification whose files take images of any size; of those of segmentation all but EfficientNet do.
+"""Backbones of classification whose files take images of any size; `PixelBackbone` says it of those of segmentation.
 
 LeNet has one size; the small CNN's pooling to a grid becomes fixed places in ONNX; EfficientNet's padding, which
 depends on the size at every layer, keeps torch busy for ever when the size is a symbol; of a user's own network nobody
@@ -132,7 +131,7 @@ class Program:
     @property
     def _any_size(self) -> bool:
         if isinstance(self.predictor, ScenePredictor):
-            return self.predictor.model.architecture.backbone != IN_A_PACKAGE
+            return self.predictor.model.architecture.known.any_size
         frozen, trained = self.predictor.backbone, self.predictor.model.architecture.backbone
         return (trained if frozen is None else frozen[0]) in _ANY_SIZE
 

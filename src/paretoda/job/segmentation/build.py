@@ -16,7 +16,7 @@ from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.assembly import assembled
 from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError
-from paretoda.models.published import IN_A_PACKAGE
+from paretoda.models.pixel_backbones import SMALL
 from paretoda.models.segmenter import Segmenter, make_segmenter, segmenter_groups
 from paretoda.objectives.segmentation import (
     PixelCrossEntropy,
@@ -30,10 +30,8 @@ from paretoda.training.joined import JoinedOptimiser
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 
-SMALL = "dilated"
-_BY_ADAM = {SMALL: 3e-3, IN_A_PACKAGE: 1e-3}
-"""Network that Adam trains where nobody says otherwise -> learning rate."""
 _BY_SGD = 2.5e-4
+"""Learning rate of SGD, as published for DeepLab; `PixelBackbone` has Adam's."""
 _ADVERSARIES_SHARE = {"adam": 1 / 3, "sgd": 0.4}
 """Optimiser -> learning rate of adversaries as a share of the network's: 1e-3 or 3e-4, and the published 1e-4."""
 _GUIDE_PIXELS = 1024
@@ -46,13 +44,18 @@ _RAREST = 1e-3
 """Least share of a class in the prior of target losses."""
 
 
+def scene_backbone(settings: Settings) -> str:
+    """The name of the network's body."""
+    return SMALL if settings.backbone == "auto" else settings.backbone
+
+
 def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
     """The network, its new layers drawn from the seed."""
     seed_everything(settings.seed, "network")
     if settings.method == "clan" and settings.levels > 1:
         raise SettingsError("clan has two classifiers of one level; leave out --levels")
     return make_segmenter(
-        SMALL if settings.backbone == "auto" else settings.backbone,
+        scene_backbone(settings),
         len(pair.classes),
         levels=settings.levels,
         classifiers=2 if settings.method == "clan" else 1,
@@ -133,9 +136,9 @@ def _map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
     """The network's optimiser, and Adam for the adversaries."""
-    backbone = model.architecture.backbone
-    name = settings.optimiser or ("adam" if backbone in _BY_ADAM else "sgd")
-    usual = _BY_ADAM.get(backbone, _BY_ADAM[SMALL]) if name == "adam" else _BY_SGD
+    known = model.architecture.known
+    name = settings.optimiser or known.optimiser
+    usual = known.adam if name == "adam" else _BY_SGD
     lr = usual if settings.lr is None else settings.lr
     groups = segmenter_groups(model, lr)
     network: torch.optim.Optimizer

@@ -17,7 +17,7 @@ from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_
 from paretoda.domains import Snapshot
 from paretoda.job.frozen import Told
 from paretoda.job.network_choice import told as weights_told
-from paretoda.job.segmentation.build import make_scene_step
+from paretoda.job.segmentation.build import make_scene_step, scene_backbone
 from paretoda.job.segmentation.predictor import ScenePredictor
 from paretoda.job.segmentation.translating import (
     CYCLEGAN,
@@ -29,7 +29,7 @@ from paretoda.job.segmentation.translating import (
 from paretoda.job.settings import Settings, SettingsError, source_only
 from paretoda.job.tasks import two_sides
 from paretoda.job.training import train
-from paretoda.models.published import IN_A_PACKAGE
+from paretoda.models.pixel_backbones import pixel_backbone
 from paretoda.models.segmenter import Segmenter
 from paretoda.objectives.pixels import AtPixels
 from paretoda.objectives.target.tcm import Tcm
@@ -109,7 +109,7 @@ def scene_pair_settings(settings: Settings) -> ScenePairSettings:
         held_out=settings.held_out,
         size=two_sides(settings.size),
         source_size=two_sides(settings.source_size),
-        convention=settings.convention or ("efficientnet" if settings.backbone == IN_A_PACKAGE else "torchvision"),
+        convention=settings.convention or pixel_backbone(scene_backbone(settings)).convention,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
         **_AUGMENTS[augment],
