@@ -17,7 +17,7 @@ from paretoda.bench.tasks import Part
 from paretoda.data.segmentation.frequencies import class_shares
 
 
-def shares(part: Part, data: Path) -> torch.Tensor:
+def shares(part: Part, data: Path | None) -> torch.Tensor:
     """The share of each class among the labelled pixels."""
     samples = load_scenes(part, data)
     maps = (torch.from_numpy(samples.read_labels([place])[0]).long()[None] for place in range(len(samples)))

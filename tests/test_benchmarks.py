@@ -131,3 +131,12 @@ def test_the_frequencies_of_the_explanation_are_those_of_the_labels(shared_data)
     (option,) = row["options"]
     told = json.loads(option.removeprefix("target.prior="))
     assert np.allclose(told, found["target over root of source"], atol=6e-5)
+
+
+def test_the_estimates_of_frequencies_are_compared_with_the_truth():
+    (row,) = _run("frequency_estimates.py", "--suites", "driving", "--steps", "2", "--weights", "0")
+    assert 0.005 < row["source"] < 0.05  # the same streets but for chance
+    assert all(0 <= row[key] <= 1 for key in row if key not in ("task", "weight", "seed"))
+    strengths = [row[key] for key in row if key.startswith("strength")]
+    assert len(strengths) == 5
+    assert len(set(strengths)) == 5

@@ -86,6 +86,16 @@ def test_files_with_a_plus_are_one_domain(tmp_path):
     assert scenes.classes == ("sky", "road")
 
 
+def test_a_camera_that_looks_up_or_down_sees_the_classes_otherwise_often():
+    def road(look):
+        scenes = load_scenes(Part(f"driving/0/1{look}", 12), None)
+        images, maps = scenes.read(range(12)), scenes.read_labels(range(12))
+        assert {image.shape for image in images} == {(120, 160, 3)}
+        return np.mean([label == DRIVING_CLASSES.index("road") for label in maps])
+
+    assert road("/up") < road("") - 0.1 < road("/down") - 0.2
+
+
 def test_the_real_camvid_is_where_the_suites_say(shared_data):
     for name in ("camvid", "camvid-dusk"):
         for task in SCENE_SUITES[name].tasks.values():

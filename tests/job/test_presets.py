@@ -35,7 +35,7 @@ def test_every_preset_makes_a_run_of_every_method_that_it_names(form):
     preset = known_presets()[form.partition("/")[0]]
     for method in [None, *sorted(named(preset))]:
         settings = make_settings({"preset": form, **({} if method is None else {"method": method})})
-        make_objectives(settings, 16, 3)  # an option that a part does not have is refused there
+        make_objectives(settings, 16, torch.full((3,), 1 / 3))  # an option that a part does not have is refused there
         make_scheme(settings)
     assert not {*preset} - {"about", "settings", "losses", "methods", "suites"}
 

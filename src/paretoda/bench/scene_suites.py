@@ -47,6 +47,16 @@ SCENE_SUITES: dict[str, Suite] = {
         {"flat-muted": Task(Part("driving/1/0", 200), Part("driving/0/1", 200), _SMALL, Part("driving/0/2", 100))},
         measure="miou",
     ),
+    "driving-tilted": Suite(
+        "Drawn streets, as `driving`, but the target's camera looks up, or down: the classes have other frequencies.",
+        {
+            f"flat-muted-{look}": Task(
+                Part("driving/1/0", 200), Part(f"driving/0/1/{look}", 200), _SMALL, Part(f"driving/0/2/{look}", 100)
+            )
+            for look in ("up", "down")
+        },
+        measure="miou",
+    ),
     "camvid": Suite(
         "Drawn streets to CamVid at 160x120, a small network; mean IoU of 11 classes on its test images.",
         {

@@ -22,6 +22,10 @@ from paretoda.job.adapt import segment
 from paretoda.job.segmentation.results import SceneRun, measured
 from paretoda.training.loop import After
 
+_TALL, _WIDE = 120, 160
+_AWAY = 40
+"""Rows of a taller drawing that are cut away at its top or bottom."""
+
 
 def take_scenes(
     spec: RunSpec, given: Mapping[str, Any], data: Path | None, out: Path | None, after: Sequence[After]
@@ -62,9 +66,7 @@ def _measured(run: SceneRun, test: SceneSamples) -> Row:
 def load_scenes(part: Part, data: Path | None) -> SceneSamples:
     """The scenes of a part, with labels: drawn ones, .npz files with plus signs between them, or a folder."""
     if part.path.startswith(DRAWN):
-        gap, seed = part.path.removeprefix(DRAWN).split("/")
-        x, y = driving_scenes(part.take or 500, seed=int(seed), gap=float(gap))
-        return open_scenes((x, y, list(DRIVING_CLASSES)), labelled=True)
+        return _drawn(part)
     if data is None:
         raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
     paths = [data / name for name in part.path.split("+")]
@@ -75,3 +77,12 @@ def load_scenes(part: Part, data: Path | None) -> SceneSamples:
     files = [read_arrays(path) for path in paths]
     x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
     return open_scenes((x, y, files[0]["classes"].tolist()), labelled=True)
+
+
+def _drawn(part: Part) -> SceneSamples:
+    """Streets at driving/GAP/SEED, 160x120; at driving/GAP/SEED/up or /down the camera looks there."""
+    gap, seed, *look = part.path.removeprefix(DRAWN).split("/")
+    rows = {(): slice(None), ("up",): slice(None, _TALL), ("down",): slice(-_TALL, None)}[tuple(look)]
+    size = (_TALL + (_AWAY if look else 0), _WIDE)
+    x, y = driving_scenes(part.take or 500, seed=int(seed), gap=float(gap), size=size)
+    return open_scenes((x[:, rows], y[:, rows], list(DRIVING_CLASSES)), labelled=True)

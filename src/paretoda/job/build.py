@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import torch
+from torch import Tensor
 
 from paretoda.core.problem import reads_guide
 from paretoda.data import DomainPair, PairSettings
@@ -13,6 +14,7 @@ from paretoda.data.reading import Reading
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
 from paretoda.job.assembly import assembled
+from paretoda.job.class_prior import with_prior
 from paretoda.job.memory import check_kind
 from paretoda.job.schemes import make_scheme
 from paretoda.job.segmentation.build import make_scene_step
@@ -94,21 +96,34 @@ def _check_no_backbone(settings: Settings) -> None:
         raise SettingsError("the data are features, no backbone reads them; leave out --backbone-weights")
 
 
-def make_objectives(settings: Settings, width: int, classes: int) -> dict[str, Objective]:
-    """Source, alignment and target loss, as far as the settings want them."""
+def make_objectives(settings: Settings, width: int, shares: Tensor) -> dict[str, Objective]:
+    """Source, alignment and target loss, as far as the settings want them.
+
+    Args:
+        settings: of the run.
+        width: of the features.
+        shares: how frequent the classes are in the source's batches, shape (K,).
+    """
     seed_everything(settings.seed, "objectives")
     options = settings.part_options
-    shape = {"features": width, "classes": classes}
+    shape = {"features": width, "classes": len(shares)}
     made = {
         "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
         "alignment": make_alignment(settings.method, **shape, options=options["alignment"]),
         **{
-            part: make_target_loss(name, **shape, options=options[part])
+            part: make_target_loss(name, **shape, options=with_prior(name, options[part], lambda: shares, "uniform"))
             for part, name in settings.target_losses.items()
         },
     }
     objectives = {name: objective for name, objective in made.items() if objective is not None}
     return joined(objectives) if settings.joined else objectives
+
+
+def _shares(settings: Settings, pair: DomainPair) -> Tensor:
+    """How frequent each class is in the source's batches."""
+    counts = pair.labels_of("source").bincount(minlength=len(pair.classes)).double()
+    counts = (counts > 0).double() if settings.class_balanced else counts
+    return counts / counts.sum()
 
 
 def _or(given: float | None, usual: float) -> float:
@@ -141,7 +156,7 @@ def make_step(
 def _make_step(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     model = make_classifier(settings, pair)
     width, classes = model.architecture.width, len(pair.classes)
-    objectives = make_objectives(settings, width, classes)
+    objectives = make_objectives(settings, width, _shares(settings, pair))
     scheme = make_scheme(settings)
     guide = None
     if reads_guide(scheme):

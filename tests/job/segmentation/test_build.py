@@ -19,7 +19,12 @@ from paretoda.models.efficientnet import EfficientNetLite0
 
 @pytest.mark.parametrize(
     ("given", "power"),
-    [({}, 0.5), ({"class_weights": "none"}, 1.0), ({"options": ["target.prior=uniform"]}, None)],
+    [
+        ({"options": ["target.prior=source"]}, 0.5),
+        ({"options": ["target.prior=estimated"]}, 0.5),
+        ({"class_weights": "none"}, 1.0),
+        ({"options": ["target.prior=uniform"]}, None),
+    ],
 )
 def test_the_target_loss_asks_for_the_frequencies_that_the_source_loss_teaches(streets, given, power):
     source, target, _ = streets
@@ -28,10 +33,12 @@ def test_the_target_loss_asks_for_the_frequencies_that_the_source_loss_teaches(s
     objective = make_scene_objectives(settings, pair, make_scene_model(settings, pair))["target"]
     shares = pair.source_frequencies()
     if power is None:
-        assert objective.inner.log_prior is None
+        assert objective.inner.prior.log is None
         return
+    estimated = given == {"options": ["target.prior=estimated"]}
+    assert (objective.inner.prior.shift is not None) == estimated  # it begins as the source's, and moves
     common = shares > 0.02  # rarer ones have a least share
-    found = objective.inner.log_prior.exp().double()[common]
+    found = objective.inner.prior.log.exp().double()[common]
     wanted = shares[common] ** power
     torch.testing.assert_close(found / found.sum(), wanted / wanted.sum(), rtol=1e-4, atol=0)
 

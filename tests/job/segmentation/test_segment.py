@@ -59,9 +59,11 @@ def test_training_lowers_the_loss_and_helps_on_the_target(streets):
     assert found.scores.accuracy > layout + 0.05, "better than one class for all"
 
 
-def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path):
+@pytest.mark.parametrize("prior", ["source", "estimated"])
+def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path, prior):
     source, target, _ = streets
     settings = {**QUICK, "method": "advent", "checkpoint_every": 2, "momentum": 0.8}
+    settings["options"] = [f"target.prior={prior}"]
     whole = segment(source, target, tmp_path / "whole", **settings)
 
     def stop(taken, _report):
@@ -105,6 +107,8 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
         ({"source_size": "32x24", "bn": "joint"}, "leave out --bn joint"),
         ({"options": ["alignment.priors=3"], "method": "cbst"}, "alignment.priors is true or false"),
         ({"augment": "strong"}, "--augment strong is for classification"),
+        ({"options": ["target.prior=even"]}, "target.prior is source, estimated, uniform or a number for each class"),
+        ({"target_loss": "im", "options": ["target.prior=estimated"]}, "target.prior=estimated is for tcm"),
         ({"translation": "fda", "options": ["translation.gamma=1"]}, "'fda' has no option 'gamma'"),
     ],
 )

@@ -14,6 +14,7 @@ from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.job.assembly import assembled
+from paretoda.job.class_prior import with_prior
 from paretoda.job.schemes import make_scheme
 from paretoda.job.settings import Settings, SettingsError
 from paretoda.models.pixel_backbones import SMALL
@@ -39,9 +40,6 @@ _GUIDE_PIXELS = 1024
 _ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
 _LEVELLED = ("adasegnet", "advent", "minent", "cycada")
 _TAUGHT = ("cbst", "crst")
-_DIVERSE = ("tcm", "im")
-_RAREST = 1e-3
-"""Least share of a class in the prior of target losses."""
 
 
 def scene_backbone(settings: Settings) -> str:
@@ -88,15 +86,14 @@ def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[st
 
     Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
     """
-    if name not in _DIVERSE or not isinstance(options.get("prior", "source"), str):
-        return options
-    wanted = options.get("prior", "source")
-    if wanted not in ("source", "uniform"):
-        raise SettingsError(f"target.prior is source, uniform or a number for each class; not {wanted!r}")
-    shares, weights = pair.source_frequencies(), _class_weights(settings, pair)
-    taught = shares if weights is None else shares * weights
-    prior = taught.clamp(min=_RAREST).tolist() if wanted == "source" else None
-    return {**options, "prior": prior}
+
+    def taught() -> torch.Tensor:
+        shares, weights = pair.source_frequencies(), _class_weights(settings, pair)
+        return shares if weights is None else shares * weights
+
+    if name == "im" and options.get("prior") == "estimated":
+        raise SettingsError("at pixels im looks at the target alone: target.prior=estimated is for tcm")
+    return with_prior(name, options, taught, "source")
 
 
 def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:

@@ -8,7 +8,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.target.information import missing_information
+from paretoda.objectives.target.information import Information, missing_information
+from paretoda.objectives.target.tcm import Tcm
 
 
 class InformationGuide(Objective):
@@ -24,7 +25,9 @@ class InformationGuide(Objective):
         super().__init__()
         self.features, self.classes = features, classes
         # A function is no submodule: nothing is listed or saved twice.
-        self._prior: Callable[[], Tensor | None] = lambda: getattr(target_loss, "log_prior", None)
+        self._prior: Callable[[], Tensor | None] = lambda: (
+            target_loss.prior.log if isinstance(target_loss, Information | Tcm) else None
+        )
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information of the held-out samples `target`."""

@@ -32,7 +32,7 @@ class TcmGuide(Objective):
             raise ValueError("the guide 'tcm' asks the discriminators of the target loss 'tcm': choose that one too")
         self.features, self.classes, self.paper_literal = features, classes, paper_literal
         self._log_refined = target_loss.log_refined  # a method is no submodule: nothing is listed or saved twice
-        self._prior: Callable[[], Tensor | None] = lambda: target_loss.log_prior  # wherever the target loss is
+        self._prior: Callable[[], Tensor | None] = lambda: target_loss.prior.log  # wherever the target loss is
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information of the held-out samples `target`; with `paper_literal`, minus the information."""

@@ -15,6 +15,7 @@ from torch.nn import functional
 
 from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.target.entropy import entropies
+from paretoda.objectives.target.prior import ClassPrior
 
 
 def information(log_probabilities: Tensor) -> Tensor:
@@ -41,16 +42,6 @@ def missing_information(log_probabilities: Tensor, log_prior: Tensor | None = No
         return math.log(min(log_probabilities.shape)) - information(log_probabilities)
     marginal = log_probabilities.logsumexp(0) - math.log(len(log_probabilities))
     return (marginal.exp() * (marginal - log_prior)).sum() + entropies(log_probabilities).mean()
-
-
-def checked_prior(prior: Sequence[float] | None, classes: int) -> Tensor | None:
-    """The logarithm of a prior, shape (K,), after a check; None for None."""
-    if prior is None:
-        return None
-    found = torch.as_tensor(prior, dtype=torch.float32)
-    if found.shape != (classes,) or not bool((found > 0).all()):
-        raise ValueError(f"prior must be {classes} numbers above 0")
-    return (found / found.sum()).log()
 
 
 class RunningMarginal(nn.Module):
@@ -117,23 +108,31 @@ class Information(Objective):
         classes: number of classes K.
         momentum: of a running mean prediction, in 0..1; with 0 it is the batch's own.
         prior: how frequent the classes should be, K numbers; None: equally.
+        shift: the prior is the source's, and moves to the target as `ClassPrior` says.
     """
 
-    log_prior: Tensor | None
-
     def __init__(
-        self, features: int, classes: int, *, momentum: float = 0.0, prior: Sequence[float] | None = None
+        self,
+        features: int,
+        classes: int,
+        *,
+        momentum: float = 0.0,
+        prior: Sequence[float] | None = None,
+        shift: bool = False,
     ) -> None:
         super().__init__()
         self.features, self.classes = features, classes
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
-        self.register_buffer("log_prior", checked_prior(prior, classes), persistent=False)
+        self.prior = ClassPrior(classes, prior, shift=shift)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """The missing information; of log K with a running mean."""
-        return missing(functional.log_softmax(target.logits, 1), self.log_prior, self.marginal)
+        return missing(functional.log_softmax(target.logits, 1), self.prior.log, self.marginal)
 
-    def private_loss(self, source: Source, target: Target) -> None:  # noqa: ARG002
-        """Nothing is lowered; in training the running mean is remembered here, as no forward changes the state."""
-        if self.marginal is not None and self.training:
+    def private_loss(self, source: Source, target: Target) -> None:
+        """Nothing is lowered; in training running means are remembered here, as no forward changes the state."""
+        if not self.training:
+            return
+        self.prior.learn(source, target)
+        if self.marginal is not None:
             self.marginal.learn(functional.log_softmax(target.logits, 1))

@@ -18,7 +18,8 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.class_discriminators import ClassDiscriminators
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
-from paretoda.objectives.target.information import RunningMarginal, checked_prior, missing
+from paretoda.objectives.target.information import RunningMarginal, missing
+from paretoda.objectives.target.prior import ClassPrior
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
@@ -79,9 +80,8 @@ class Tcm(Objective):
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
         momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
         prior: how frequent the classes should be, K numbers; None: equally, as in the paper.
+        shift: the prior is the source's, and moves to the target as `ClassPrior` says.
     """
-
-    log_prior: Tensor | None
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
         self,
@@ -96,17 +96,18 @@ class Tcm(Objective):
         paper_literal: bool = False,
         momentum: float = 0.0,
         prior: Sequence[float] | None = None,
+        shift: bool = False,
     ) -> None:
         super().__init__()
         if refine not in ("bayes", "logit"):
             raise ValueError(f"refine must be 'bayes' or 'logit', got {refine!r}")
-        if paper_literal and prior is not None:
+        if paper_literal and (shift or prior is not None):
             raise ValueError("paper_literal is Eq. 5 as printed, which has no prior")
         self.refine = refine
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
-        self.register_buffer("log_prior", checked_prior(prior, classes), persistent=False)
+        self.prior = ClassPrior(classes, prior, shift=shift)
         self.discriminators: nn.Module = (
             Discriminator(features, width, classes) if light else ClassDiscriminators(features, classes, width)
         )
@@ -117,7 +118,7 @@ class Tcm(Objective):
         rows = rows.detach() if self.detach else rows
         scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
-        found = missing(refined, self.log_prior, self.marginal)
+        found = missing(refined, self.prior.log, self.marginal)
         if not self.paper_literal:
             return found
         return found - math.log(min(refined.shape) if self.marginal is None else refined.shape[1])
@@ -128,6 +129,8 @@ class Tcm(Objective):
         scores = self.discriminators(rows, "learn" if self.training else "running")
         of_source, of_target = scores[: len(source.features)], scores[len(source.features) :]
         logits, log_q = target.logits.detach(), functional.logsigmoid(-of_target.detach())
+        if self.training:
+            self.prior.learn(source, target)
         if self.marginal is not None and self.training:
             self.marginal.learn(self._refine(logits, log_q))
         if self.released_loss:
@@ -155,7 +158,8 @@ class Tcm(Objective):
     def settings(self) -> dict[str, int | float | str | bool]:
         """What the state's shape and the refined prediction depend on, as plain values, to be stored with a model."""
         momentum = 0.0 if self.marginal is None else self.marginal.momentum
-        return {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum}
+        shift = self.prior.shift is not None
+        return {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum, "shift": shift}
 
     def extra_repr(self) -> str:
         """Settings that differ from Eq. 3 to 5 with the shift."""
