@@ -29,8 +29,9 @@ def frequency_ratios(joint: Tensor, predicted: Tensor, strength: float = _STRENG
     """
     squared = strength**2 * joint.sum(0).max() * joint.sum(1).max()
     system = joint.T @ joint + squared * torch.eye(len(joint), dtype=joint.dtype, device=joint.device)
-    solved = torch.linalg.solve_ex(system, joint.T @ (predicted - joint.sum(1)))  # NaN in, NaN out
-    return (1 + solved.result).clamp(1 / _FARTHEST, _FARTHEST)
+    change: Tensor
+    change, _ = torch.linalg.solve_ex(system, joint.T @ (predicted - joint.sum(1)))  # NaN in, NaN out
+    return (1 + change).clamp(1 / _FARTHEST, _FARTHEST)
 
 
 class LabelShift(nn.Module):
