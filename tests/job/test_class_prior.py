@@ -1,5 +1,7 @@
 """The option `target.prior`: words become numbers that the data know, and help where frequencies differ."""
 
+import re
+
 import numpy as np
 import pytest
 import torch
@@ -7,7 +9,9 @@ import torch
 from paretoda.data import make_pair
 from paretoda.job.adapt import adapt
 from paretoda.job.build import make_step, pair_settings
+from paretoda.job.class_prior import shift_sentence
 from paretoda.job.settings import SettingsError, make_settings
+from paretoda.objectives import Information
 
 COUNTS = {"source": (100, 100, 100), "target": (270, 20, 10)}
 
@@ -63,3 +67,22 @@ def test_an_estimated_prior_saves_what_an_equal_one_spoils():
     }
     assert min(right["estimated"]) > max(right["uniform"]), right
     assert np.mean(right["estimated"]) > np.mean(right["uniform"]) + 0.03, right
+
+
+def test_what_was_found_is_said():
+    x, y, t, _ = domains()
+    given = {"steps": 60, "batch_size": 32, "bottleneck": 16, "scaling": "source", "select": "last"}
+    said = adapt((x, y), t, options=["target.prior=estimated"], **given).sentences
+    (sentence,) = (line for line in said if line.startswith("By its predictions"))
+    assert re.search(r"the target has .*\b0 \d\.\d times.* as often as the source", sentence)
+    assert not any("By its predictions" in line for line in adapt((x, y), t, **given).sentences)
+
+
+def test_the_sentence_names_the_farthest_classes_and_none_that_is_near():
+    objective = Information(2, 4, shift=True)
+    assert shift_sentence([Information(2, 4)], "abcd") is None
+    assert "about as often" in shift_sentence([objective], "abcd")
+    objective.prior.shift.log_ratios.copy_(torch.tensor([2.0, 0.5, 1.2, 4.0]).log())
+    assert "has d 4.0 times, a 2.0 times and b 0.5 times as often" in shift_sentence([objective], "abcd")
+    objective.prior.shift.log_ratios.copy_(torch.tensor([1.0, 0.5, 1.2, 0.9]).log())
+    assert "has b 0.5 times as often" in shift_sentence([objective], "abcd")

@@ -11,6 +11,7 @@ from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Snapshot
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS, negative_transfer_warning
 from paretoda.job.build import make_step
+from paretoda.job.class_prior import shift_sentence
 from paretoda.job.listeners import Listeners
 from paretoda.job.memory import skipped
 from paretoda.job.settings import Settings, source_only
@@ -80,6 +81,9 @@ def end(
     if (left_out := skipped(trained.history)) is not None:
         sentences.append(left_out)
         listeners.hear(left_out)
+    if (moved := shift_sentence(step.objectives.values(), data.pair.classes)) is not None:
+        sentences.append(moved)
+        listeners.hear(moved)
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index
