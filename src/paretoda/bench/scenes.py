@@ -54,8 +54,9 @@ def _measured(run: SceneRun, test: SceneSamples) -> Row:
     if run.classes != test.classes:
         raise DataError(f"the model's classes {run.classes} are not those of the test images, {test.classes}")
     row: Row = {"miou": {}, "accuracy": {}, "per_class": {}}
-    for kind, model in (("chosen", run.model), ("last", run.last)):
-        scores = measured(model, test).scores
+    chosen = measured(run.model, test).scores
+    last = chosen if run.chosen == run.settings.steps else measured(run.last, test).scores
+    for kind, scores in (("chosen", chosen), ("last", last)):
         row["miou"][kind], row["accuracy"][kind] = scores.miou, scores.accuracy
         pairs = zip(run.classes, scores.iou, strict=True)
         row["per_class"][kind] = {name: None if np.isnan(value) else value for name, value in pairs}

@@ -82,7 +82,7 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
 
 
 def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
-    """Losses that ask for diversity ask for the frequencies that the source's loss teaches.
+    """Losses that ask for diversity ask for the frequencies that the source's loss teaches; TCM moves them to the target.
 
     Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
     """
@@ -93,7 +93,7 @@ def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[st
 
     if name == "im" and options.get("prior") == "estimated":
         raise SettingsError("at pixels im looks at the target alone: target.prior=estimated is for tcm")
-    return with_prior(name, options, taught, "source")
+    return with_prior(name, options, taught, "estimated" if name == "tcm" else "source")
 
 
 def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
