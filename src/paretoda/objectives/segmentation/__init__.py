@@ -61,7 +61,7 @@ SEGMENTATION_METHODS: dict[str, Factory | None] = {
 
 SEGMENTATION_TARGET_LOSSES: dict[str, Factory | None] = {
     "none": None,
-    "tcm": partial(at_pixels(Tcm), light=True, width=64),
+    "tcm": partial(at_pixels(Tcm), light=True, width=64, momentum=0.9),  # a few images are not the target's classes
     "im": at_pixels(Information, reads_source=False),
     "entropy": at_pixels(Entropy, reads_source=False),
     "mcc": at_pixels(Mcc, reads_source=False),
