@@ -83,14 +83,17 @@ def test_each_output_has_a_gate_of_its_own():
 @pytest.mark.parametrize("least_squares", [False, True])
 def test_what_is_remembered_is_how_right_the_discriminators_were(least_squares):
     source, target = Scenes("two levels").batch()
-    objective = made(gate=0.6, levels=2, least_squares=least_squares)
+    objective = made(gate=0.6, levels=2, layers=1, least_squares=least_squares)
     border = 0.5 if least_squares else 0.0
     expected = []
     for network, ours, theirs in zip(
         objective.discriminators, (source.logits, source.further[0]), (target.logits, target.further[0]), strict=True
     ):
+        with torch.no_grad():  # scores on both sides of the border
+            network.layers[-1].bias += border - network(objective.seen(theirs)).median()
         scores = [network(objective.seen(maps)) for maps in (ours, theirs)]
         expected.append(((scores[0] > border).double().mean() + (scores[1] <= border).double().mean()).item() / 2)
+    assert all(abs(each - 0.5) > 0.01 for each in expected), expected
     objective.private_loss(source, target)
     assert objective.gate.recent[-1].tolist() == pytest.approx(expected)
     assert objective.gate.recent[:-1].isnan().all()
