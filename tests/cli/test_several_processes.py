@@ -122,15 +122,23 @@ def test_other_commands_are_for_one_process(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("method", ["advent", "cbst"])
-def test_a_segmentation_run_of_two_processes_is_the_run_of_one(folders, tmp_path, method):  # noqa: F811
-    """Their batches are maps, and CBST's pseudo-labels come from a look at the whole target.
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("advent", ()),
+        ("adasegnet", ("--options", "alignment.gate=0.45,alignment.strength=0.1,source.focal=2,target.floor=-4")),
+        ("cbst", ()),
+        ("cbst", ("--options", "alignment.mirror=true,alignment.scale=0.9")),
+    ],
+)
+def test_a_segmentation_run_of_two_processes_is_the_run_of_one(folders, tmp_path, method, options):  # noqa: F811
+    """Their batches are maps, CBST's pseudo-labels come from a look at the whole target, a gate from the joint maps.
 
     With SGD, because Adam's first steps make the sign of a rounding error a whole step.
     """
     given = ["adapt", "--task", "segmentation", "--source", folders / "source", "--target", folders / "target"]
     given += ["--method", method, "--steps", 6, "--batch-size", 3, "--evaluate-every", 3, "--refresh-every", 2]
-    given += ["--optimiser", "sgd", "--device", "cpu", "--no-reference", "--json", "--quiet"]
+    given += ["--optimiser", "sgd", "--device", "cpu", "--no-reference", "--json", "--quiet", *options]
     alone = ended(start(*given, "--out", tmp_path / "one"))
     several = ended(torchrun(2, *given, "--out", tmp_path / "several"))
     assert alone.code == several.code == 0, (alone.err, several.err)

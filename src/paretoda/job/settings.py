@@ -226,7 +226,7 @@ class Settings(BaseModel):
     def parts(self) -> tuple[str, ...]:
         """What has options of its own: "target" is the first loss on the target, further ones have their own names."""
         own = ("alignment", *dict.fromkeys(["target", *self.target_losses]), "guide", "scheme")
-        return (*own, "translation") if self.task == "segmentation" else own
+        return ("source", *own, "translation") if self.task == "segmentation" else own
 
     @property
     def part_options(self) -> dict[str, dict[str, Any]]:
@@ -282,6 +282,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 def source_only(settings: Settings) -> Settings:
     """The same settings without adaptation and without a choice: what an adapted model is compared with."""
-    losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None, "options": ()}
+    losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
+    kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
-    return settings.model_copy(update=losses | plain)
+    return settings.model_copy(update=losses | kept | plain)

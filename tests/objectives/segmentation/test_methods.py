@@ -34,6 +34,7 @@ TABLES = {
 }
 VARIANTS = {
     "cross-entropy weighted": (partial(PixelCrossEntropy, weights=[1.0, 2.0, 0.5, 0.0]), "two levels"),
+    "cross-entropy focal": (partial(PixelCrossEntropy, weights=[1.0, 2.0, 0.5, 0.0], focal=2.0), "two levels"),
     "cross-entropy both": (partial(PixelCrossEntropy, both=True), "two classifiers"),
     "adasegnet of two levels": (partial(AdaSegNet, levels=2), "two levels"),
     "adasegnet enlarged": (partial(AdaSegNet, enlarge=True), "one"),
@@ -45,8 +46,10 @@ VARIANTS = {
     "cbst soft": (partial(Cbst, lrent=0.25), "one"),
     "cbst fda": (partial(Cbst, rule="fda"), "one"),
     "cbst global": (partial(Cbst, rule="global"), "one"),
+    "cbst mirrored and smaller": (partial(Cbst, mirror=True, scale=0.9), "one"),
     "im running": (partial(SEGMENTATION_TARGET_LOSSES["im"], momentum=0.9), "one"),
     "tcm running": (partial(SEGMENTATION_TARGET_LOSSES["tcm"], momentum=0.9), "one"),
+    "tcm with a floor": (partial(SEGMENTATION_TARGET_LOSSES["tcm"], floor=-4.0), "one"),
 }
 NAMES = [(kind, name) for kind, table in TABLES.items() for name, make in table.items() if make is not None]
 EVERY = [*NAMES, *(("variant", name) for name in VARIANTS)]

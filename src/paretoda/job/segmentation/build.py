@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from paretoda.core.options import with_options
 from paretoda.core.problem import reads_guide
 from paretoda.data.segmentation import ScenePair
 from paretoda.domains import Objective
@@ -68,7 +69,7 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
     options = settings.part_options
     shape = {"features": model.width, "classes": len(pair.classes)}
     made = {
-        "source": PixelCrossEntropy(**shape, both=settings.method == "clan", weights=_class_weights(settings, pair)),
+        "source": _source_loss(settings, pair, shape),
         "alignment": make_pixel_method(
             settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
         ),
@@ -79,6 +80,12 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
     }
     objectives = {name: objective for name, objective in made.items() if objective is not None}
     return joined(objectives) if settings.joined else objectives
+
+
+def _source_loss(settings: Settings, pair: ScenePair, shape: dict[str, int]) -> Objective:
+    """Cross-entropy; of both classifiers where the method has two."""
+    given = {**shape, "both": settings.method == "clan", "weights": _class_weights(settings, pair)}
+    return with_options("cross-entropy", PixelCrossEntropy, given, settings.part_options["source"])
 
 
 def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:

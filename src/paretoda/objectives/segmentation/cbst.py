@@ -45,6 +45,8 @@ class Cbst(Objective):
         mrkld: weight of the divergence from uniform predictions at the taught pixels; 0.1 in CRST.
         lrent: α of soft labels; 0 for hard ones. Not with the rule "fda".
         priors: of the places of classes, shape (K, h, w), 1 on average over the places of each; None for none.
+        mirror: labels are made of the mean prediction of an image and of its mirror image, as in the authors' code.
+        scale: size of the images that labels are made of, as a share of their own; 0.9 in the authors' code.
     """
 
     labelled: Tensor
@@ -63,12 +65,17 @@ class Cbst(Objective):
         mrkld: float = 0.0,
         lrent: float = 0.0,
         priors: Tensor | None = None,
+        mirror: bool = False,
+        scale: float = 1.0,
     ) -> None:
         super().__init__()
         _check(rule, rounds, warm_up, lrent)
+        if not 0.25 <= scale <= 4:
+            raise ValueError(f"scale must lie in 0.25..4, got {scale}")
         self.features, self.classes = features, classes
         self.portion, self.increase, self.rounds, self.warm_up = portion, increase, rounds, warm_up
         self.rule, self.mrkld, self.lrent = rule, mrkld, lrent
+        self.mirror, self.scale = mirror, scale
         self.labels, self.share = LabelMaps(), math.nan
         self.register_buffer("priors", priors)
         self.progress = 0.0
@@ -119,18 +126,19 @@ class Cbst(Objective):
     def extra_repr(self) -> str:
         """Settings."""
         rounds = f"portion={self.portion}, increase={self.increase}, rounds={self.rounds}, warm_up={self.warm_up}"
-        return f"{rounds}, rule={self.rule!r}, mrkld={self.mrkld}, lrent={self.lrent}"
+        seen = f"mirror={self.mirror}, scale={self.scale}"
+        return f"{rounds}, rule={self.rule!r}, mrkld={self.mrkld}, lrent={self.lrent}, {seen}"
 
     def _seen(self, snapshot: Snapshot) -> Iterator[Tensor]:
         """The log p of all images, with the priors."""
-        for log_p in predicted_maps(snapshot):
+        for log_p in predicted_maps(snapshot, mirror=self.mirror, scale=self.scale):
             yield log_p if self.priors is None else log_p + self.priors.clamp(min=1e-12).log().to(log_p)
 
     def _labelling(self, snapshot: Snapshot, portion: float) -> partial[Tensor]:
         """Makes label maps (n, ..., h, w) of log p (n, K, h, w), by thresholds of the whole target."""
-        if self.priors is None:
+        if self.priors is None and not self.mirror and self.scale == 1:
             rows = functional.log_softmax(snapshot.target.logits, 1)
-        else:  # the snapshot's pixels do not say where they were
+        else:  # the snapshot's pixels were seen once, as they are, and do not say where they were
             rows = torch.cat([log_p[:, :, ::2, ::2].transpose(0, 1).flatten(1).T for log_p in self._seen(snapshot)])
         device = self.labels.maps.device
         if self.rule == "fda":

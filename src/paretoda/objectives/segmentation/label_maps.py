@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -9,7 +10,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Snapshot
+from paretoda.domains import Model, Snapshot
+from paretoda.maps import enlarged
 
 
 class LabelMaps(nn.Module):
@@ -47,8 +49,13 @@ class LabelMaps(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
-def predicted_maps(snapshot: Snapshot) -> Iterator[Tensor]:
+def predicted_maps(snapshot: Snapshot, *, mirror: bool = False, scale: float = 1.0) -> Iterator[Tensor]:
     """The log p of all training images of the target, in order, by the model in evaluation mode; the mode is restored.
+
+    Args:
+        snapshot: whose model and images.
+        mirror: p is the mean of those of an image and of its mirror image.
+        scale: images are shown to the model in this size; the maps have the resolution of the images' own size.
 
     Returns:
         Batches of shape (b, K, h, w).
@@ -58,8 +65,21 @@ def predicted_maps(snapshot: Snapshot) -> Iterator[Tensor]:
     try:
         for inputs in snapshot.target_inputs():
             with torch.no_grad():  # not around the yield: it would hold for the caller as well
-                log_p = functional.log_softmax(snapshot.model(inputs), 1)
+                log_p = _log_p(snapshot.model, inputs, mirror=mirror, scale=scale)
             yield log_p
     finally:
         for layer, training in before:
             layer.training = training
+
+
+def _log_p(model: Model, inputs: Tensor, *, mirror: bool, scale: float) -> Tensor:
+    """Of the images (b, 3, H, W), shape (b, K, h, w)."""
+    seen = enlarged(inputs, [max(1, round(scale * side)) for side in inputs.shape[-2:]])
+    log_p = functional.log_softmax(model(seen), 1)
+    if mirror:
+        other = functional.log_softmax(model(seen.flip(-1)), 1).flip(-1)
+        log_p = torch.logaddexp(log_p, other) - math.log(2)
+    if seen.shape == inputs.shape:
+        return log_p
+    size = model(inputs[:1]).shape[-2:]
+    return enlarged(log_p.exp(), size).clamp(min=torch.finfo(log_p.dtype).tiny).log()

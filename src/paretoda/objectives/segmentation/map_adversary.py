@@ -11,6 +11,8 @@ from torch.nn import functional
 from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.discriminator import domain_cross_entropy
 from paretoda.objectives.frozen import frozen
+from paretoda.objectives.pixels import nothing
+from paretoda.objectives.segmentation.accuracy_gate import AccuracyGate, accuracy
 from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
 from paretoda.objectives.segmentation.maps import outputs
 
@@ -56,6 +58,8 @@ class MapAdversary(Objective):
         width: of its first layer.
         enlarge: show it maps of the size of the inputs, as published.
         least_squares: squared distances in the place of cross-entropies (LS-GAN).
+        gate: an output counts for the encoder only while the mean accuracy of its discriminator in the last hundred
+            steps is above this; 0.6 in CyCADA's code, 0 for no gate.
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the papers' but `enlarge`
@@ -70,6 +74,7 @@ class MapAdversary(Objective):
         width: int = 64,
         enlarge: bool = False,
         least_squares: bool = False,
+        gate: float = 0.0,
     ) -> None:
         super().__init__()
         if levels < 1:
@@ -77,6 +82,7 @@ class MapAdversary(Objective):
         self.features, self.classes = features, classes
         self.strengths = (strength, *[auxiliary] * (levels - 1))
         self.enlarge, self.least_squares = enlarge, least_squares
+        self.gate = AccuracyGate(levels, gate) if gate else None
         layers = (PUBLISHED_LAYERS if enlarge else FEWER_LAYERS) if layers is None else layers
         self.discriminators = nn.ModuleList(MapDiscriminator(classes, layers, width) for _ in self.strengths)
 
@@ -85,22 +91,28 @@ class MapAdversary(Objective):
         """What the discriminator sees of logits (n, K, h, w), of the same shape."""
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The sum over outputs of strength times what is lacking for "source" on the target."""
+        """The sum over outputs of strength times what is lacking for "source" on the target; 0 behind a closed gate."""
         maps = outputs(target, len(self.strengths), enlarge=self.enlarge)
+        heard = [True] * len(maps) if self.gate is None else self.gate()
         losses = [
             taken_for_source(frozen(network, self.seen(logits), "batch"), least_squares=self.least_squares)
-            for network, logits in zip(self.discriminators, maps, strict=True)
+            if counts
+            else nothing(logits)
+            for network, logits, counts in zip(self.discriminators, maps, heard, strict=True)
         ]
         return torch.stack([strength * loss for strength, loss in zip(self.strengths, losses, strict=True)]).sum()
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """The discriminators' losses, on detached maps."""
+        """The discriminators' losses, on detached maps; in training the gate learns how right they were."""
         pairs = zip(*(outputs(domain, len(self.strengths), enlarge=self.enlarge) for domain in (source, target)))  # noqa: B905 - `outputs` gives as many
-        losses = [
-            told_apart(*(network(self.seen(logits.detach())) for logits in pair), least_squares=self.least_squares)
+        scores = [
+            tuple(network(self.seen(logits.detach())) for logits in pair)
             for network, pair in zip(self.discriminators, pairs, strict=True)
         ]
-        return torch.stack(losses).sum()
+        if self.gate is not None and self.training:
+            border = 0.5 if self.least_squares else 0.0
+            self.gate.learn(torch.stack([accuracy(*pair, border=border) for pair in scores]))
+        return torch.stack([told_apart(*pair, least_squares=self.least_squares) for pair in scores]).sum()
 
     def extra_repr(self) -> str:
         """Settings."""

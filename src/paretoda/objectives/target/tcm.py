@@ -81,6 +81,7 @@ class Tcm(Objective):
         momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
         prior: how frequent the classes should be, K numbers; None: equally, as in the paper.
         shift: the prior is the source's, and moves to the target as `ClassPrior` says.
+        floor: log q is held at this or above in Eq. 3, so that no discriminator can rule out its class; None: not held.
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
@@ -97,13 +98,16 @@ class Tcm(Objective):
         momentum: float = 0.0,
         prior: Sequence[float] | None = None,
         shift: bool = False,
+        floor: float | None = None,
     ) -> None:
         super().__init__()
         if refine not in ("bayes", "logit"):
             raise ValueError(f"refine must be 'bayes' or 'logit', got {refine!r}")
         if paper_literal and (shift or prior is not None):
             raise ValueError("paper_literal is Eq. 5 as printed, which has no prior")
-        self.refine = refine
+        if floor is not None and (refine == "logit" or not -math.inf < floor <= 0):
+            raise ValueError(f"floor is a logarithm of q, 0 or less, for refine='bayes', got {floor} and {refine!r}")
+        self.refine, self.floor = refine, floor
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
@@ -159,12 +163,17 @@ class Tcm(Objective):
         """What the state's shape and the refined prediction depend on, as plain values, to be stored with a model."""
         momentum = 0.0 if self.marginal is None else self.marginal.momentum
         shift = self.prior.shift is not None
-        return {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum, "shift": shift}
+        floor = {} if self.floor is None else {"floor": self.floor}  # files of older runs have none
+        shape = {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum, "shift": shift}
+        return {**shape, **floor}
 
     def extra_repr(self) -> str:
         """Settings that differ from Eq. 3 to 5 with the shift."""
         flags = {"released_loss": self.released_loss, "paper_literal": self.paper_literal, "attached": not self.detach}
-        return ", ".join([f"refine={self.refine!r}", *(name for name, on in flags.items() if on)])
+        told = [f"refine={self.refine!r}"] if self.floor is None else [f"refine={self.refine!r}", f"floor={self.floor}"]
+        return ", ".join([*told, *(name for name, on in flags.items() if on)])
 
     def _refine(self, logits: Tensor, log_q: Tensor) -> Tensor:
-        return logit_product(logits, log_q) if self.refine == "logit" else bayes(logits, log_q)
+        if self.refine == "logit":
+            return logit_product(logits, log_q)
+        return bayes(logits, log_q if self.floor is None else log_q.clamp(min=self.floor))
