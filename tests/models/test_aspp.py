@@ -34,13 +34,13 @@ def test_it_is_the_sum_of_its_branches_so_zeroing_all_but_one_leaves_that_one(ra
     assert classifier(x).shape == (2, 4, 5, 6)
 
 
-@pytest.mark.parametrize("rate", [1, 2, 6, 12])
+@pytest.mark.parametrize("rate", [1, 2, 6, 12, 18, 24])
 def test_an_impulse_reaches_its_rate_exactly(rate):
     classifier = ASPP(1, 2, (rate,))
     nn.init.zeros_(classifier.branches[0].bias)
-    x = torch.zeros(1, 1, 27, 27)
-    x[0, 0, 13, 13] = 1
-    seen = {(int(row) - 13, int(column) - 13) for row, column in classifier(x)[0, 0].nonzero()}
+    x = torch.zeros(1, 1, 51, 51)
+    x[0, 0, 25, 25] = 1
+    seen = {(int(row) - 25, int(column) - 25) for row, column in classifier(x)[0, 0].nonzero()}
     assert seen == {(row, column) for row in (-rate, 0, rate) for column in (-rate, 0, rate)}
 
 

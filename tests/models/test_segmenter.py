@@ -22,6 +22,7 @@ from paretoda.models.segmenter import (
     segmenter_from_description,
     segmenter_groups,
 )
+from paretoda.training.schedules import polynomial, set_learning_rates
 
 SHAPES = [(1, 1), (2, 1), (1, 2)]
 NORMS = ["train", "affine-frozen", "frozen", "group"]
@@ -106,6 +107,14 @@ def test_deeplab_has_no_trainable_batch_norm_by_default_and_the_small_one_has():
     assert make_segmenter("dilated", 3).architecture.norm == "train"
 
 
+def test_of_the_published_network_all_learns_but_its_105344_numbers_of_batch_norm():
+    with torch.device("meta"):
+        model = make_segmenter("deeplab-resnet101", 19, levels=2)
+    assert sum(parameter.numel() for parameter in model.encoder.parameters() if not parameter.requires_grad) == 105_344
+    slow, fast = (sum(p.numel() for p in group["params"]) for group in segmenter_groups(model, 2.5e-4))
+    assert (slow, fast) == (42_500_160 - 105_344, 1_400_908 + 700_492)
+
+
 @pytest.mark.parametrize("norm", NORMS)
 def test_groups_are_disjoint_and_cover_exactly_what_learns(norm):
     model = small(levels=2, norm=norm)
@@ -121,16 +130,14 @@ def test_the_classifiers_of_deeplab_learn_ten_times_as_fast_at_every_step():
     with torch.device("meta"):
         model = make_segmenter("deeplab-resnet50", 3, classifiers=2)
     optimiser = torch.optim.SGD(segmenter_groups(model, 2.5e-4), lr=1.0, foreach=False)
-    poly = torch.optim.lr_scheduler.LambdaLR(optimiser, lambda step: (1 - step / 10) ** 0.9)
     seen = []
-    for _ in range(10):
+    for step in range(11):
+        set_learning_rates(optimiser, polynomial(step / 10))
         slow, fast = (group["lr"] for group in optimiser.param_groups)
         assert fast == pytest.approx(10 * slow)
         seen.append(slow)
-        optimiser.step()
-        poly.step()
-    assert seen[0] == 2.5e-4
-    assert seen == sorted(seen, reverse=True)
+    assert seen == pytest.approx([2.5e-4 * (1 - step / 10) ** 0.9 for step in range(11)])
+    assert (seen[0], seen[-1]) == (2.5e-4, 0)
 
 
 def test_the_factor_of_the_small_network_is_one_unless_said_otherwise():

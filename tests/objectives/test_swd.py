@@ -3,6 +3,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from objectives.samples import Samples, adversary_fitted, gradients, silent
+from scipy.optimize import linear_sum_assignment
 
 from paretoda.objectives import Swd
 from paretoda.objectives.alignment.mcd import disagreement
@@ -36,6 +37,23 @@ def test_the_order_of_the_points_does_not_matter_and_neither_cloud_is_first(seed
 def test_along_one_axis_it_is_the_mean_squared_distance_of_the_sorted_points():
     one, other = torch.tensor([[3.0, 9.0], [0.0, 9.0]]), torch.tensor([[1.0, -9.0], [5.0, -9.0]])
     assert sliced_wasserstein(one, other, torch.tensor([[1.0], [0.0]])).item() == pytest.approx((1 + 4) / 2)
+
+
+@given(st.integers(0, 1000), st.integers(1, 30))
+def test_of_one_number_it_is_the_wasserstein_distance(seed, n):
+    one, other, directions = clouds(seed, n, width=1)
+    costs = (one - other.T).square().numpy()
+    cheapest = costs[linear_sum_assignment(costs)].mean()
+    assert sliced_wasserstein(one, other, directions).item() == pytest.approx(cheapest)
+
+
+@given(st.integers(0, 1000), st.integers(1, 19), st.floats(-10, 10))
+def test_a_shift_is_seen_along_every_direction(seed, width, length):
+    one, other, directions = clouds(seed, width=width)
+    along = other[0]
+    expected = length**2 * (along @ directions).square().mean().item()
+    found = sliced_wasserstein(one, one + length * along, directions).item()
+    assert found == pytest.approx(expected, rel=1e-6, abs=1e-20)
 
 
 def test_a_shifted_cloud_is_as_far_as_the_shift_over_k():

@@ -1,5 +1,6 @@
 """Eq. 6, its mended theorem, the counter-examples to the printed ones, and their limits."""
 
+import itertools
 from collections import Counter
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, is_stationary, keeps_promise
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.problem import Guide, Move, Problem
-from paretoda.schemes import ParetoPaper
+from paretoda.schemes import MGDA, ParetoDA, ParetoPaper
 from paretoda.schemes.paretoda_paper import guided_bounds
 
 
@@ -57,6 +58,20 @@ def test_below_the_threshold_no_objective_rises(case):
     weights = ParetoPaper()(problem)
     assert weights.move is Move.DESCENT
     assert is_common_descent(problem, weights.alpha)
+
+
+@pytest.mark.parametrize("make", [ParetoPaper, ParetoDA, MGDA])
+def test_neither_of_the_specifications_two_conflicting_gradients_rises(make):
+    rows = np.array([[1.0, 0.0], [-0.5, 1.0]])
+    for loss, turn in itertools.product((1e-3, 1.0), np.linspace(0, 2 * np.pi, 25)):
+        problem = problem_of(rows, np.array([np.cos(turn), np.sin(turn)]), np.ones(2), loss)
+        weights = make()(problem)
+        assert (weights.alpha >= 0).all()
+        assert make is ParetoDA or weights.alpha.sum() == pytest.approx(1), "ours is no mean: it projects"
+        if make is not ParetoPaper or weights.move is Move.DESCENT:
+            assert (problem.gram @ weights.alpha >= -1e-9).all()
+        else:
+            assert guide_slope(problem, weights.alpha) > 0
 
 
 def test_the_bounds_of_equation_6():

@@ -1,5 +1,7 @@
 """A batch in micro-batches moves every parameter as the whole batch does, whatever the losses are."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from torch import nn
@@ -121,6 +123,17 @@ def test_batchnorm_remembers_a_batch_once(bn):
     assert second.num_batches_tracked.item() == first.num_batches_tracked.item() == 1
     assert torch.allclose(second.running_mean, first.running_mean, rtol=0, atol=1e-12)
     assert torch.allclose(second.running_var, first.running_var, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("accumulate", [1, 3])
+def test_batchnorm_remembers_nothing_of_the_held_out_samples(accumulate):
+    found = []
+    for shift in (0, 100):
+        step, given = made("dann", ParetoPaper, norm=True, accumulate=accumulate), batch()
+        step(replace(given, guide=given.guide + shift))
+        found.append(step.model.encoder[0][1])
+    assert torch.equal(found[0].running_mean, found[1].running_mean)
+    assert torch.equal(found[0].running_var, found[1].running_var)
 
 
 def test_half_precision_is_that_of_the_whole_batch():

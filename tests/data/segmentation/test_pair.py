@@ -1,5 +1,6 @@
 """A pair of scenes: batches, parts, and a target whose labels nobody can see."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,6 +12,7 @@ from paretoda.data.errors import DataError
 from paretoda.data.pair import DomainPair
 from paretoda.data.segmentation.conventions import CONVENTIONS
 from paretoda.data.segmentation.making import make_scene_pair
+from paretoda.data.segmentation.opening import open_scenes
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.translation import FourierTranslation
@@ -101,6 +103,28 @@ def test_every_epoch_has_every_sample_once_and_held_out_ones_never() -> None:
     assert sorted(seen) == list(range(27))
     assert not set(pair.source_train) & set(pair.source_held_out)
     assert not set(pair.target_train) & set(pair.target_held_out)
+
+
+@pytest.mark.parametrize("layout", ["cityscapes", "camvid"])
+def test_no_image_of_training_or_of_the_guide_is_in_the_test_set(write, layout: str) -> None:
+    """Neither by its name nor by its bytes, for every seed."""
+    if layout == "cityscapes":
+        source, tests = write.gta5(), ["val", "test"]
+        for split, drives in {"train": {"ulm_000000": 20, "jena_000001": 20}, "val": {"munster_000000": 6}}.items():
+            root = write.cityscapes(drives, split=split)
+        write.cityscapes({"berlin_000000": 6}, split="test")
+    else:
+        source = root = write.camvid(24)
+        tests = ["val", "test"]
+    tested = [open_scenes(root, labelled=True, split=split) for split in tests]
+    hashes = {digest for scenes in tested for digest in scenes.digests(range(len(scenes)))}
+    every = open_scenes(root, labelled=False)
+    for seed in range(5):
+        pair = make_scene_pair(source, root, replace(SETTINGS, seed=seed))
+        parts = [set(pair.target.samples.digests(pair.places(part))) for part in ("target", "held-out-target")]
+        assert parts[0] | parts[1] == set(every.digests(range(len(every))))
+        assert not parts[0] & parts[1]
+        assert not (parts[0] | parts[1]) & hashes
 
 
 def test_parts() -> None:

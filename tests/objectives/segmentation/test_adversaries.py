@@ -28,8 +28,12 @@ def test_every_layer_halves_the_map(layers, size):
     assert network(torch.zeros(2, 4, *size)).shape == (2, 1, size[0] >> layers, size[1] >> layers)
 
 
-def test_the_published_discriminator_has_its_parameters():
-    assert sum(p.numel() for p in MapDiscriminator(19, 5, 64).parameters()) == 2_781_121
+def test_the_published_discriminator_has_its_parameters_and_sizes():
+    with torch.device("meta"):
+        network = MapDiscriminator(19, 5, 64)
+        assert sum(p.numel() for p in network.parameters()) == 2_781_121
+        for size, smaller in (((512, 1024), (16, 32)), ((120, 160), (3, 5))):
+            assert network(torch.empty(1, 19, *size)).shape == (1, 1, *smaller)
 
 
 def test_a_map_that_is_too_small_is_refused():
@@ -79,6 +83,23 @@ def test_descent_takes_the_target_for_the_source(kind):
     objective.private_loss(source, target).backward()
     optimiser.step()
     assert score(source.logits) - score(target.logits) > before[1] - before[0]
+
+
+@BOTH
+def test_a_step_of_the_network_makes_the_target_look_more_like_the_source(kind):
+    scenes = Scenes()
+    objective = made(kind)
+    (network,) = objective.discriminators
+
+    def score():
+        return network(objective.seen(scenes.target().logits)).mean().item()
+
+    before, weights = score(), list(scenes.model.parameters())
+    step = torch.autograd.grad(objective(*scenes.batch()), weights)
+    with torch.no_grad():
+        for weight, change in zip(weights, step, strict=True):
+            weight.sub_(1e-3 * change / max(each.abs().max() for each in step))
+    assert score() > before
 
 
 @BOTH

@@ -1,5 +1,7 @@
 """Self-training in rounds: when labels are made, of what, and what is taught."""
 
+from dataclasses import replace
+
 import pytest
 import torch
 from objectives.samples import silent
@@ -150,20 +152,28 @@ def test_labels_come_from_evaluation_mode_and_leave_the_model_as_it_was():
     assert torch.is_grad_enabled()
 
 
-def test_priors_of_one_change_nothing_and_others_forbid_places():
+@pytest.mark.parametrize("portion", [0.1, 0.3, 1.0])
+@pytest.mark.parametrize("rule", ["cbst", "global", "fda"])
+def test_priors_of_one_change_nothing(rule, portion):
+    """Thresholds with priors are of every second row and column: here those without are of the same pixels."""
     scenes = Scenes()
-    uniform = torch.ones(4, 8, 10, dtype=torch.float64)
-    full = started(scenes, portion=1.0, rounds=1)
-    assert started(scenes, portion=1.0, rounds=1, rule="global", priors=uniform).labels.maps.shape == (2, 8, 10)
-    # the thresholds with priors are of every second row and column, so compare where all is kept
-    assert (full.labels.maps != IGNORE).all()
-    log_p = scenes.target().logits.log_softmax(1)
-    thresholds = class_thresholds(log_p[:, :, ::2, ::2].movedim(1, 3).flatten(0, 2), 0.3)
-    with_ones = started(scenes, portion=0.3, rounds=1, priors=uniform)
-    assert with_ones.labels.maps.equal(balanced_labels(log_p, thresholds))
-    above = uniform.clone()
+    snapshot = scenes.snapshot()
+    logits = scenes.target().logits.detach()[:, :, ::2, ::2].movedim(1, 3).flatten(0, 2)
+    snapshot = replace(snapshot, target=replace(snapshot.target, logits=logits))
+    found = []
+    for priors in (None, torch.ones(4, 8, 10, dtype=torch.float64)):
+        objective = Cbst(6, 4, warm_up=0.3, rounds=1, portion=portion, rule=rule, priors=priors).double()
+        objective.advance(0.5)
+        objective.refresh(snapshot)
+        found.append(objective.labels.maps)
+    assert found[0].equal(found[1])
+    assert (found[0] != IGNORE).any()
+
+
+def test_priors_forbid_places():
+    above = torch.ones(4, 8, 10, dtype=torch.float64)
     above[1, :4] = 0.0
-    labels = started(scenes, portion=1.0, rounds=1, priors=above).labels.maps
+    labels = started(Scenes(), portion=1.0, rounds=1, priors=above).labels.maps
     assert not (labels[:, :4] == 1).any()
     assert (labels[:, 4:] == 1).any()
 

@@ -44,6 +44,16 @@ def test_the_names_of_the_classes_do_not_matter(logits, seed):
     torch.testing.assert_close(self_information(logits[:, order]), self_information(logits)[:, order])
 
 
+@given(LOGITS, st.sampled_from([torch.float32, torch.float64]))
+def test_the_gradient_of_every_channel_is_finite_also_where_p_is_0(logits, dtype):
+    logits = logits.to(dtype).requires_grad_()
+    information = self_information(logits)
+    cotangent = torch.randn(logits.shape, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    assert torch.autograd.grad(information, logits, cotangent)[0].isfinite().all()
+    most = math.log2(math.e) / (math.e * math.log2(logits.shape[1]))
+    assert ((information >= 0) & (information <= most * (1 + 1e-6))).all()
+
+
 @pytest.mark.parametrize("classes", [2, 11, 19])
 def test_certain_is_0_and_uniform_is_1(classes):
     certain = 1e4 * functional.one_hot(torch.arange(classes), classes).float().T.view(1, classes, classes, 1)
