@@ -65,6 +65,13 @@ def test_a_source_without_any_label(write) -> None:
     assert "No pixel of the source has a label" in texts(examine_scenes(root, root, SETTINGS), "error")
 
 
+def test_a_source_with_one_labelled_image(write) -> None:
+    root = write.plain(3)
+    for k in range(2):
+        write.ids(f"plain/labels/sub/{k}.png", [255])
+    assert "Only one source image has labelled pixels" in texts(examine_scenes(root, root, SETTINGS), "error")
+
+
 def test_target_labels_are_not_read(write) -> None:
     source, target = write.camvid(), write.plain(4, classes=11, name="target")
     before = examine_scenes(source, target, SETTINGS)

@@ -2,10 +2,13 @@
 
 import numpy as np
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from paretoda.data.errors import DataError
 from paretoda.data.segmentation.making import make_scene_pair
 from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.splits import split
 
 SETTINGS = ScenePairSettings(batch_size=4, seed=3, least_target=2)
 
@@ -31,3 +34,29 @@ def test_mismatches(write) -> None:
     x = np.zeros((4, 5, 6, 3), np.uint8)
     with pytest.raises(DataError, match="a single class"):
         make_scene_pair((x, x[..., 0]), x, SETTINGS)
+
+
+@given(st.sets(st.integers(0, 11)), st.integers(0, 20), st.sampled_from([0.0, 0.1, 0.4]))
+@example(set(split(12, 0.4, 7, "split-source")[0].tolist()), 7, 0.4)
+@example(set(split(12, 0.4, 7, "split-source")[1].tolist()), 7, 0.4)
+def test_both_parts_of_the_source_have_a_label_whichever_images_have_none(labelled, seed, held_out) -> None:
+    x = np.zeros((12, 4, 5, 3), np.uint8)
+    y = np.full((12, 4, 5), 255, np.uint8)
+    y[sorted(labelled), 2, 3] = 1
+    settings = ScenePairSettings(batch_size=2, seed=seed, held_out=held_out, least_target=2)
+    if len(labelled) < (2 if held_out else 1):
+        words = r"only \d+ of the source has labelled pixels" if labelled else "no pixel of the source has a label"
+        with pytest.raises(DataError, match=words):
+            make_scene_pair((x, y, ["a", "b"]), x, settings)
+        return
+    pair = make_scene_pair((x, y, ["a", "b"]), x, settings)
+    usual = make_scene_pair((x, y * 0, ["a", "b"]), x, settings)
+    assert sorted([*pair.source_train, *pair.source_held_out]) == list(range(12))
+    parts = [(pair.source_train, usual.source_train), (pair.source_held_out, usual.source_held_out)]
+    for ours, theirs in parts:
+        assert ours.tolist() == sorted(ours)
+        assert len(ours) == len(theirs)
+        assert len(set(ours) - set(theirs)) <= 1, "at most one image changes its place"
+        assert not len(ours) or set(ours) & labelled
+    if all(set(theirs) & labelled for _, theirs in parts if len(theirs)):
+        assert all(np.array_equal(*part) for part in parts), "and none where it need not"

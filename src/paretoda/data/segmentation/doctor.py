@@ -12,7 +12,8 @@ from paretoda.data.findings import Finding, attempt, shared_samples
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress
 from paretoda.data.segmentation.making import check_counts
-from paretoda.data.segmentation.opening import check_classes, named, open_unchecked, unusable
+from paretoda.data.segmentation.numbering import named
+from paretoda.data.segmentation.opening import check_classes, open_unchecked, unusable
 from paretoda.data.segmentation.samples import SceneSamples
 from paretoda.data.segmentation.scene_arrays import ArrayScenes
 from paretoda.data.segmentation.scene_files import FileScenes
@@ -68,7 +69,7 @@ def about_labels(source: SceneSamples) -> list[Finding]:
     text = f"{ignored:.1%} of the source's pixels have no label; the others are {shown}."
     found = [Finding("info", "source", text)]
     if not counts[:IGNORE].any():
-        found.append(Finding("error", "source", "No pixel of the source has a label; choose the table of its files."))
+        found.append(Finding("error", "source", f"No pixel of the source has a label, as in {empty[0]}; label some."))
         return found
     absent = [name for name, share in zip(names, shares, strict=True) if share == 0]
     if absent:
@@ -81,6 +82,9 @@ def about_labels(source: SceneSamples) -> list[Finding]:
     if empty:
         text = f"{len(empty)} of {len(source)} source images have no label at all ({listed(empty)}); remove them."
         found.append(Finding("warning", "source", text))
+    if len(source) - len(empty) == 1:
+        text = "Only one source image has labelled pixels; label one more, so that one is held out."
+        found.append(Finding("error", "source", text))
     return found
 
 

@@ -33,8 +33,8 @@ class LabelTable:
     void: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if len(self.names) != len(self.colours) or not 0 < len(self.names) < IGNORE:
-            raise DataError(f"a label table needs 1 to {IGNORE - 1} names and as many colours")
+        if len(self.names) != len(self.colours) or not 0 < len(self.names) <= IGNORE:
+            raise DataError(f"a label table needs 1 to {IGNORE} names and as many colours")
         if any(not (0 <= value < IGNORE and 0 <= cls < len(self.names)) for value, cls in self.ids):
             raise DataError(f"a label table needs ids in 0..{IGNORE - 1} and classes in 0..{len(self.names) - 1}")
 
@@ -70,7 +70,7 @@ class LabelTable:
         if len(strange):
             raise DataError(
                 f"{origin} has the label {strange[0]}, which is none of the {len(self.names)} classes; "
-                "choose the label table of these files, or set such pixels to 255"
+                "correct it, or set such pixels to 255"
             )
         return self.lookup[ids]
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import Any
 
 import numpy as np
 
 from paretoda.data.errors import DataError
 from paretoda.data.labels import listed
+from paretoda.data.order import Places
 from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.conventions import CONVENTIONS
 from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair
-from paretoda.data.segmentation.rows import scene_rows
+from paretoda.data.segmentation.rows import SceneRows, scene_rows
 from paretoda.data.segmentation.samples import SceneSamples, Size
 from paretoda.data.segmentation.scene_files import FileScenes
 from paretoda.data.segmentation.sequences import split_scenes
@@ -22,6 +24,7 @@ from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.splits import split
 from paretoda.data.translation import Translation
+from paretoda.domains import IGNORE
 
 _LONGEST = 1024
 _DEFAULTS = ScenePairSettings()
@@ -57,8 +60,9 @@ def make_scene_pair(
         )
         settings = replace(settings, batch_size=largest)
     for_source, for_target = scene_transforms(theirs, settings)
-    notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
     rows = scene_rows(ours, for_source), scene_rows(theirs, for_target)
+    train, held = labelled_parts(rows[0], train, held)
+    notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
     parts = train, held, target_train, target_held
     workers = settings.reading.threads(files=isinstance(ours, FileScenes) and isinstance(theirs, FileScenes))
     return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes), workers)
@@ -88,6 +92,35 @@ def check_counts(source: SceneSamples, target: SceneSamples, least: int) -> None
         raise DataError("the source has a single image; one more is needed, so that one can be held out")
     if len(target) < max(2, least):
         raise DataError(f"the target has {len(target)} images; collect at least {max(2, least)}")
+
+
+def labelled_parts(source: SceneRows, train: Places, held: Places) -> tuple[Places, Places]:
+    """The source's parts, each with a labelled pixel: where one has none, two images change places.
+
+    Only as many label maps are read as it takes to find a label, mostly one of each part.
+
+    Args:
+        source: its scenes.
+        train: positions of the training part.
+        held: positions of the held-out part; may be empty.
+    """
+
+    def labelled(places: Places) -> Iterator[int]:
+        return (int(place) for place in places if (source.maps(np.array([place])) != IGNORE).any())
+
+    found = [next(labelled(part), None) for part in (train, held)]
+    if found[0] is not None and (found[1] is not None or not len(held)):
+        return train, held
+    every = [place for part in (train, held) for place in islice(labelled(part), 2)]
+    names = source.samples.names(every or [0])
+    if not every:
+        raise DataError(f"no pixel of the source has a label, as in {names[0]}; label some pixels with a class")
+    if len(every) < 2:
+        raise DataError(f"only {names[0]} of the source has labelled pixels; label one more, so that one is held out")
+    rich, poor = (train, held) if found[0] is not None else (held, train)
+    one, other = every[1], int(poor[0])
+    swapped = (np.sort(np.where(rich == one, other, rich)), np.sort(np.where(poor == other, one, poor)))
+    return swapped if rich is train else swapped[::-1]
 
 
 def scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple[SceneTransform, SceneTransform]:

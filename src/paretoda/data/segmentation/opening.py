@@ -22,8 +22,9 @@ from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.label_files import read_ids, size_of
 from paretoda.data.segmentation.label_table import LabelTable
 from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
+from paretoda.data.segmentation.numbering import named
 from paretoda.data.segmentation.samples import SceneSamples
-from paretoda.data.segmentation.scene_arrays import ArrayScenes, array_scenes, largest, numbered, open_npz_scenes
+from paretoda.data.segmentation.scene_arrays import ArrayScenes, array_scenes, open_npz_scenes
 from paretoda.data.segmentation.scene_files import FileScenes, check_sizes
 from paretoda.data.segmentation.tables import CITYSCAPES, find_table, plain_table
 
@@ -119,21 +120,13 @@ def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
                 scenes.table.classes_of(ids, str(scenes.label_paths[place]))
 
 
-def named(scenes: FileScenes) -> FileScenes:
-    """The same scenes with a table; where nothing tells the classes, all labels are read to number them."""
-    if scenes.table is not None or scenes.label_paths is None:
-        return scenes
-    table = plain_table(numbered(1 + max(largest(read_ids(path)) for path in scenes.label_paths)))
-    note = f"Nothing names the classes, so they are numbered 0..{len(table.names) - 1}; write them into classes.txt."
-    return replace(scenes, table=table, notes=(*scenes.notes, note))
-
-
 def check_classes(source: SceneSamples, other: SceneSamples) -> None:
     """Raises where both domains' classes are known and their numbers differ."""
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
             f"the source has {len(source.classes)} classes ({listed(source.classes)}), the target has "
-            f"{len(other.classes)} ({listed(other.classes)}); choose label tables with the same classes"
+            f"{len(other.classes)} ({listed(other.classes)}); give the target as a list of images, or in "
+            "Python open the source with a label table of the target's classes: open_scenes(..., table=NAME)"
         )
 
 
