@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paretoda.cli.screen import Screen
+from paretoda.data.labels import listed
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
@@ -32,7 +33,8 @@ def _open(
         screen.say(note)
     if labelled and samples.classes != predictor.classes:
         raise RunError(
-            f"{data} has the classes {', '.join(samples.classes)}, the model has {', '.join(predictor.classes)}"
+            f"{data} has the classes {listed(samples.classes)}, the model has {listed(predictor.classes)}; evaluate on "
+            "labels of the model's classes, which classes.txt names beside plain images/ and labels/"
         )
     return predictor, samples
 

@@ -99,7 +99,7 @@ def check_sizes(image: Size, label: Size, path: Path, label_path: Path, slack: i
     if max(abs(image[0] - label[0]), abs(image[1] - label[1])) > slack:
         raise DataError(
             f"{path} is {image[0]}x{image[1]} and its label {label_path} is {label[0]}x{label[1]}; "
-            "both must have one size"
+            "bring the label to its image's size without mixing ids, or remove both"
         )
 
 
