@@ -14,6 +14,7 @@ from paretoda.job.build import make_step
 from paretoda.job.class_prior import shift_sentence
 from paretoda.job.listeners import Listeners
 from paretoda.job.memory import skipped
+from paretoda.job.segmentation.taught import taught_sentence
 from paretoda.job.settings import Settings, source_only
 from paretoda.job.training import Trained, train
 from paretoda.training.snapshot import take_snapshot
@@ -78,12 +79,15 @@ def end(
     last = data.predictor(step)
     choice = candidates.choice()
     sentences = list(data.notes)
-    if (left_out := skipped(trained.history)) is not None:
-        sentences.append(left_out)
-        listeners.hear(left_out)
-    if (moved := shift_sentence(step.objectives.values(), data.pair.classes)) is not None:
-        sentences.append(moved)
-        listeners.hear(moved)
+    objectives = step.objectives.values()
+    for said in (
+        skipped(trained.history),
+        shift_sentence(objectives, data.pair.classes),
+        taught_sentence(objectives),
+    ):
+        if said is not None:
+            sentences.append(said)
+            listeners.hear(said)
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index

@@ -182,7 +182,9 @@ def test_a_resumed_run_knows_its_round_and_labels():
     scenes = Scenes()
     objective = started(scenes, progress=0.4)
     twin = Cbst(6, 4, warm_up=0.3).double()
+    assert twin.share != twin.share  # not a number: nothing is labelled yet
     twin.load_state_dict(objective.state_dict())
+    assert twin.share == objective.share
     first = objective.labels.maps.clone()
     moved(scenes)
     twin.advance(0.4)

@@ -76,7 +76,7 @@ class Cbst(Objective):
         self.portion, self.increase, self.rounds, self.warm_up = portion, increase, rounds, warm_up
         self.rule, self.mrkld, self.lrent = rule, mrkld, lrent
         self.mirror, self.scale = mirror, scale
-        self.labels, self.share = LabelMaps(), math.nan
+        self.labels = LabelMaps()
         self.register_buffer("priors", priors)
         self.progress = 0.0
         self.register_buffer("labelled", torch.tensor(-1))
@@ -112,9 +112,16 @@ class Cbst(Objective):
             return
         label = self._labelling(snapshot, min(self.portion + number * self.increase, max(0.5, self.portion)))
         maps = torch.cat([label(log_p) for log_p in self._seen(snapshot)])
-        self.share = float((maps.sum(1) > 0).float().mean() if self.lrent else (maps != IGNORE).float().mean())
         self.labels.replace(maps)
         self.labelled.fill_(number)
+
+    @property
+    def share(self) -> float:
+        """Of the target's pixels that have a label; the others are ignored. Not a number before the first round."""
+        if not len(self.labels):
+            return math.nan
+        maps = self.labels.maps
+        return float((maps.sum(1) > 0 if self.lrent else maps != IGNORE).float().mean())
 
     def round_at(self, progress: float) -> int:
         """The round that a share of the training belongs to; -1 before the first."""
