@@ -9,6 +9,7 @@ import pytest
 import torch
 from cli.processes import command
 from data.segmentation.conftest import Writer
+from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
 from paretoda.models.resnet import resnet101
 
@@ -29,6 +30,24 @@ def test_the_embedded_bench_runs(tmp_path):
     end = command(*[str(tmp_path / "bench") if word == "BENCH" else word for word in given], "--steps", 4, "--jobs", 2)
     assert end.code == 0, end.err
     assert "flat-muted" in (tmp_path / "bench" / "chosen.md").read_text()
+
+
+@pytest.mark.slow
+def test_fda_with_three_bands_and_two_rounds_from_the_documented_commands(folders, tmp_path):  # noqa: F811
+    lines = commands("FDA as published")
+    assert [line[0] for line in lines] == [*["adapt"] * 3, "evaluate", *["adapt"] * 3, "evaluate", "predict"]
+    places = {"SOURCE": folders / "source", "TARGET": folders / "target", "LABELLED": folders / "target"}
+    places |= {"IMAGES": folders / "target" / "images", "MAPS": tmp_path / "maps"}
+    runs = {
+        word: tmp_path / word for line in lines for word in line if word.rstrip("2") in ("NARROW", "MIDDLE", "WIDE")
+    }
+    places |= runs | {"NARROW,MIDDLE,WIDE": ",".join(str(runs[name]) for name in ("NARROW", "MIDDLE", "WIDE"))}
+    for line in lines:
+        small = ("--steps", 2, "--batch-size", 2) if line[0] == "adapt" else ()
+        end = command(*[places.get(word, word) for word in line], *small)
+        assert end.code == 0, end.err
+        assert ("The mean of 3 runs labelled" in end.err) == ("--teachers" in line)
+    assert len(list((tmp_path / "maps").glob("*.png"))) == 48
 
 
 @pytest.mark.slow

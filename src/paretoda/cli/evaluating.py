@@ -32,7 +32,7 @@ def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     if of_scenes(run, ask):
         if ask.abstain_below is not None:
             raise RunError("--abstain-below measures classifications, not pixels; leave it out, or use it in predict")
-        evaluate_scenes(screen, run, data, refined=ask.refined, skip_bad=ask.skip_bad)
+        evaluate_scenes(screen, [run, *ask.others], data, refined=ask.refined, skip_bad=ask.skip_bad)
         return
     predictor, samples = opened(screen, run, data, ask, labelled=True)
     assert samples.labels is not None  # opened with labels
@@ -77,6 +77,7 @@ def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, ask: 
         "refined": ask.refined,
         "calibrated": ask.calibrated,
         "crops": predictor.crops,
+        "runs": 1 + len(ask.others),
         **({} if ask.abstain_below is None else selective(probabilities, labels, ask.abstain_below)),
         "confusions": _confusions(confusion_matrix(best, labels, number), names),
     }

@@ -129,6 +129,12 @@ SETTINGS = (
         "segmentation: gives source images the target's looks; 'auto': what the method asks for",
     ),
     Setting(
+        "teachers",
+        List,
+        (),
+        "segmentation: finished runs whose mean prediction labels the target first, for the method fda",
+    ),
+    Setting(
         "optimiser",
         Literal["sgd", "adam"],
         None,

@@ -13,7 +13,8 @@ from paretoda.data import open_samples
 from paretoda.data.samples import Samples
 from paretoda.job.build import pick_device
 from paretoda.job.directory import RunDirectory, RunError
-from paretoda.job.predictor import Predictor, load_predictor
+from paretoda.job.mean import load_mean
+from paretoda.job.predictor import Predictor
 from paretoda.job.run import predicted
 from paretoda.job.run_files import abstaining, predictions_table
 from paretoda.job.segmentation.predictor import is_segmentation
@@ -33,6 +34,7 @@ class Ask:
         skip_bad: without images that cannot be read.
         calibrated: confidences by the run's temperature.
         abstain_below: no answer where the confidence is lower; None: always one.
+        others: runs whose probabilities are averaged with those of the first.
     """
 
     refined: bool = False
@@ -41,6 +43,7 @@ class Ask:
     skip_bad: bool = False
     calibrated: bool = False
     abstain_below: float | None = None
+    others: tuple[Path, ...] = ()
 
 
 def of_scenes(run: Path, ask: Ask) -> bool:
@@ -55,8 +58,7 @@ def of_scenes(run: Path, ask: Ask) -> bool:
 
 def opened(screen: Screen, run: Path, data: str, ask: Ask, *, labelled: bool) -> tuple[Predictor, Samples]:
     """The run's model as the user wants it, and the data, of which notes are said."""
-    directory = RunDirectory(run)
-    predictor = load_predictor(directory.model, directory.description, pick_device("auto"))
+    predictor = load_mean([run, *ask.others], pick_device("auto"))
     if ask.crops is not None:
         predictor = predictor.cropping(ask.crops)
     if ask.preference is not None:
@@ -84,9 +86,9 @@ def numbers(preference: str) -> list[float]:
 def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask) -> None:
     """One row a sample: into the file, or to stdout where none is given; of scenes, pictures into a folder."""
     if of_scenes(run, ask):
-        predict_scenes(
-            screen, run, data, out, refined=ask.refined, skip_bad=ask.skip_bad, abstain_below=ask.abstain_below
-        )
+        if ask.abstain_below is not None:
+            raise RunError("--abstain-below is for classification; a run of segmentation labels every pixel")
+        predict_scenes(screen, [run, *ask.others], data, out, refined=ask.refined, skip_bad=ask.skip_bad)
         return
     predictor, samples = opened(screen, run, data, ask, labelled=False)
     calibrated = calibrated_as_asked(screen, predictor, ask)
@@ -107,7 +109,8 @@ def run_predict(screen: Screen, run: Path, data: str, out: Path | None, ask: Ask
 
     def values() -> dict[str, Any]:
         facts: dict[str, Any] = {"samples": len(rows), "refined": ask.refined, "crops": predictor.crops}
-        facts |= {"calibrated": calibrated, "temperature": predictor.temperature, "counts": dict(counts)}
+        facts |= {"calibrated": calibrated, "temperature": predictor.temperature, "runs": 1 + len(ask.others)}
+        facts["counts"] = dict(counts)
         if ask.abstain_below is not None:
             facts |= {"abstain_below": ask.abstain_below, "abstained": silent}
         if out is not None:
@@ -123,6 +126,8 @@ def calibrated_as_asked(screen: Screen, predictor: Predictor, ask: Ask) -> bool:
     reason = None
     if ask.refined:
         reason = "refined predictions have no temperature"
+    elif ask.others:
+        reason = "the mean of several runs has no temperature"
     elif predictor.temperature is None:
         reason = "this model has no temperature: another preference than the trained one, or a run of an older version"
     if ask.calibrated and reason is not None:

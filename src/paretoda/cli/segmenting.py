@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,10 @@ from paretoda.cli.screen import Screen
 from paretoda.data.labels import listed
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.job.build import pick_device
-from paretoda.job.directory import RunDirectory, RunError
+from paretoda.job.directory import RunError
+from paretoda.job.mean import load_scene_mean
 from paretoda.job.segmentation.label_files import write_maps
-from paretoda.job.segmentation.predictor import ScenePredictor, load_scene_predictor
+from paretoda.job.segmentation.predictor import ScenePredictor
 from paretoda.job.segmentation.results import measured
 from paretoda.training.files import write_text
 
@@ -21,10 +23,9 @@ _SHOWN = 5
 
 
 def _open(
-    screen: Screen, run: Path, data: str, *, labelled: bool, skip_bad: bool
+    screen: Screen, runs: Sequence[Path], data: str, *, labelled: bool, skip_bad: bool
 ) -> tuple[ScenePredictor, SceneSamples]:
-    directory = RunDirectory(run)
-    predictor = load_scene_predictor(directory.model, directory.description, pick_device("auto"))
+    predictor = load_scene_mean(runs, pick_device("auto"))
     samples = open_scenes(
         data, labelled=labelled, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
     )
@@ -41,22 +42,19 @@ def _open(
 
 def predict_scenes(
     screen: Screen,
-    run: Path,
+    runs: Sequence[Path],
     data: str,
     out: Path | None,
     *,
     refined: bool = False,
     skip_bad: bool = False,
-    abstain_below: float | None = None,
 ) -> None:
-    """A label map and an overlay for every image, as PNG, and predictions.csv."""
-    if abstain_below is not None:
-        raise RunError("--abstain-below is for classification; a run of segmentation labels every pixel")
+    """A label map and an overlay for every image, as PNG, and predictions.csv; of several runs, by their mean."""
     if out is None:
         raise RunError("label maps are pictures: say where they go, with --out FOLDER")
     if out.is_file():
         raise RunError(f"{out} is a file; give a folder with --out")
-    predictor, samples = _open(screen, run, data, labelled=False, skip_bad=skip_bad)
+    predictor, samples = _open(screen, runs, data, labelled=False, skip_bad=skip_bad)
     written = write_maps(
         predictor.scenes(samples, refined=refined),
         predictor,
@@ -70,12 +68,19 @@ def predict_scenes(
     counts = Counter(largest for _, largest, _ in written.rows)
     common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_SHOWN))
     screen.result(f"{len(written.rows)} label maps and overlays are in {out}; largest classes: {common}.")
-    screen.finish(lambda: {"samples": len(written.rows), "refined": refined, "out": str(out), "largest": dict(counts)})
+
+    def values() -> dict[str, Any]:
+        facts = {"samples": len(written.rows), "refined": refined, "runs": len(runs), "out": str(out)}
+        return facts | {"largest": dict(counts)}
+
+    screen.finish(values)
 
 
-def evaluate_scenes(screen: Screen, run: Path, data: str, *, refined: bool = False, skip_bad: bool = False) -> None:
+def evaluate_scenes(
+    screen: Screen, runs: Sequence[Path], data: str, *, refined: bool = False, skip_bad: bool = False
+) -> None:
     """IoU of every class over all images as one, and its mean, and say that labels were used."""
-    predictor, samples = _open(screen, run, data, labelled=True, skip_bad=skip_bad)
+    predictor, samples = _open(screen, runs, data, labelled=True, skip_bad=skip_bad)
     found = measured(predictor, samples, refined=refined, told=screen.progress)
     scores = found.scores
     screen.progress.stop()
@@ -93,6 +98,7 @@ def evaluate_scenes(screen: Screen, run: Path, data: str, *, refined: bool = Fal
     def values() -> dict[str, Any]:
         per_class = dict(zip(predictor.classes, scores.iou, strict=True))
         facts = {"used_labels": True, "miou": scores.miou, "accuracy": scores.accuracy, "per_class": per_class}
-        return facts | {"classes_counted": scores.counted, "samples": len(samples), "refined": refined}
+        facts |= {"classes_counted": scores.counted, "samples": len(samples)}
+        return facts | {"refined": refined, "runs": len(runs)}
 
     screen.finish(values)

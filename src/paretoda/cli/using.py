@@ -25,6 +25,10 @@ AbstainBelow = Annotated[
     typer.Option(min=0, max=1, metavar="P", help="no answer where the confidence, calibrated if it can be, is below P"),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
+Others = Annotated[
+    list[Path] | None,
+    typer.Option("--with", metavar="RUN", help="another finished run; the mean of all predicts (may be repeated)"),
+]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
 
 
@@ -35,6 +39,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     out: Annotated[
         Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; of segmentation, a folder for pictures")
     ] = None,
+    others: Others = None,
     refined: Refined = False,
     calibrated: Calibrated = False,
     abstain_below: AbstainBelow = None,
@@ -49,7 +54,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     with Screen(quiet=quiet, as_json=json) as screen:
-        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below)
+        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()))
         run_predict(screen, run, data, out, ask)
 
 
@@ -57,6 +62,7 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     run: RunPath,
     data: Annotated[str, typer.Argument(metavar="LABELLED", help="target data with labels")],
     *,
+    others: Others = None,
     refined: Refined = False,
     calibrated: Calibrated = False,
     abstain_below: AbstainBelow = None,
@@ -71,7 +77,8 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        run_evaluate(screen, run, data, Ask(refined, crops, preference, skip_bad, calibrated, abstain_below))
+        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()))
+        run_evaluate(screen, run, data, ask)
 
 
 def export(  # noqa: PLR0913  (options, not arguments)

@@ -18,6 +18,7 @@ from paretoda.job.memory import notes
 from paretoda.job.run import Run, write_results
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
+from paretoda.job.segmentation.teachers import open_teachers, teach
 from paretoda.job.tasks import Task
 from paretoda.job.training import train
 from paretoda.processes import Processes
@@ -101,6 +102,8 @@ def segment(
         def ready() -> tuple[SceneInputs, Step]:
             device = pick_device(own_device(run.settings.device, processes))
             inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
+            if not run.going_on:  # a checkpoint has the teachers' labels
+                open_teachers(run.settings, inputs.pair, device)
             return inputs, make_step(run.settings, inputs.pair, device, processes)
 
         inputs, step = agreed(processes, ready)
@@ -108,6 +111,8 @@ def segment(
             run.write()
         keep = None if run.directory is None else run.directory.translation
         inputs = inputs.translated(run.settings, step.device, keep, listeners.told)  # several have no translation
+        if not run.going_on:
+            agreed(processes, lambda: teach(run.settings, inputs.pair, step, listeners))
         ended = _trained(run, inputs, step, after, listeners)
         made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:

@@ -122,7 +122,7 @@ def _begin(
     check_tracker(chosen, directory)
     if not resume:  # the user names the network now; a directory's config.toml may be a stranger's
         consent(chosen.backbone)
-        chosen = settled(chosen)
+        chosen = settled(chosen).model_copy(update={"teachers": tuple(map(_path, chosen.teachers))})
     return Beginning(chosen, source, target, directory, resume, overwrite, lock)
 
 

@@ -6,6 +6,7 @@ Long, because it is one table together with what its rows say of each other.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -91,6 +92,9 @@ class Settings(BaseModel):
     translation: Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"] = Field(
         "auto", description="segmentation: gives source images the target's looks; 'auto': what the method asks for"
     )
+    teachers: tuple[str, ...] = Field(
+        (), description="segmentation: finished runs whose mean prediction labels the target first, for the method fda"
+    )
     optimiser: Literal["sgd", "adam"] | None = Field(
         None, description="segmentation: of the network; sgd for DeepLab, else adam if not given"
     )
@@ -146,6 +150,12 @@ class Settings(BaseModel):
         two_sides(value)
         return value
 
+    @field_validator("teachers", mode="before")
+    @classmethod
+    def _as_texts(cls, value: Any) -> Any:
+        several = isinstance(value, (list, tuple))
+        return [str(run) if isinstance(run, Path) else run for run in value] if several else value
+
     @field_validator("crops")
     @classmethod
     def _known_crops(cls, value: int) -> int:
@@ -157,6 +167,8 @@ class Settings(BaseModel):
     def _consistent(self) -> Settings:
         check_names(self.task, self._names)
         check_task(self.task, [k for k, field in type(self).model_fields.items() if getattr(self, k) != field.default])
+        if self.teachers and self.method != "fda":
+            raise ValueError(f"teachers are for the method 'fda', not for {self.method!r}; leave out --teachers")
         if self.loss_weights and self.scheme != "linear":
             raise ValueError(f"loss_weights are for the scheme 'linear', not for {self.scheme!r}")
         if self.loss_weights and len(self.loss_weights) != len(self.losses):
@@ -285,4 +297,4 @@ def source_only(settings: Settings) -> Settings:
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
-    return settings.model_copy(update=losses | kept | plain)
+    return settings.model_copy(update=losses | kept | plain | {"teachers": ()})

@@ -25,6 +25,7 @@ ALONE: Mapping[str, tuple[str, ...]] = {
         "size",
         "source_size",
         "translation",
+        "teachers",
         "optimiser",
         "class_weights",
         "levels",

@@ -27,6 +27,7 @@ _ENTITIES = frozenset('<>&"~:@$=^')
 _BEGINNING = re.compile(r"^([0-9]*)([-.)])|(?i:\b(www)(\.))")
 """What would begin a list, or an address that is made a link of."""
 _ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
+_PATHS = ("backbone_weights", "teachers")
 _VERSIONS = ("paretoda", "torch", "numpy", "python")
 
 
@@ -139,13 +140,9 @@ def _settings(settings: Mapping[str, object]) -> str:
 
 def _rows(settings: Mapping[str, object]) -> Iterator[str]:
     for name, value in settings.items():
-        own = name == "backbone_weights" and isinstance(value, str)
         if value not in (None, (), []):
-            yield f"| {escaped(name)} | {escaped(_last(str(value)) if own else _shown(value))} |"
-
-
-def _shown(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+            parts = [str(part) for part in (value if isinstance(value, (list, tuple)) else [value])]
+            yield f"| {escaped(name)} | {escaped(', '.join(map(_last, parts) if name in _PATHS else parts))} |"
 
 
 def _versions(environment: Mapping[str, str]) -> str:

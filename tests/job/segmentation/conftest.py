@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from paretoda import segment
 from paretoda.data.driving import DRIVING_CLASSES, driving_scenes
 
 SIZE = (48, 64)
@@ -37,3 +38,16 @@ def same(one, other):
     """Whether two state dicts are equal, bit for bit."""
     a, b = one.state_dict(), other.state_dict()
     return list(a) == list(b) and all(np.array_equal(a[name].numpy(), b[name].numpy()) for name in a)
+
+
+@pytest.fixture(scope="session")
+def bands(streets, tmp_path_factory):
+    """Two finished runs of FDA that differ in their window, and one of other classes."""
+    source, target, _ = streets
+    root = tmp_path_factory.mktemp("bands")
+    for beta in ("0.01", "0.09"):
+        options = [f"translation.beta={beta}"]
+        segment(source, target, root / beta, method="fda", options=options, **QUICK)
+    renamed = (*source[:2], [*source[2][:-1], "unicorn"])
+    segment(renamed, target, root / "other", method="source-only", **QUICK)
+    return root

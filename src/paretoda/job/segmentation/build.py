@@ -118,7 +118,7 @@ def _alignment_options(
     """What the data know: how many outputs and how large maps adversaries see, where classes lie (`priors=true`)."""
     found = dict(options)
     if settings.method in _ADVERSARIES and not found.get("enlarge"):
-        found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(_map_size(pair, model))))))
+        found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(map_size(pair, model))))))
     if settings.method in _LEVELLED and settings.levels > 1:
         found.setdefault("levels", settings.levels)
     if settings.method in _TAUGHT and "priors" in found:
@@ -126,11 +126,11 @@ def _alignment_options(
         if not isinstance(wanted, bool):
             raise SettingsError("alignment.priors is true or false: the priors are counted in the source's labels")
         if wanted:
-            found["priors"] = pair.source_priors(*_map_size(pair, model)).float()
+            found["priors"] = pair.source_priors(*map_size(pair, model)).float()
     return found
 
 
-def _map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
+def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
     """Height and width of the target's features; nothing is computed for it."""
     encoder = copy.deepcopy(model.encoder).to("meta")
     with evaluation_mode(encoder):

@@ -52,9 +52,23 @@ def fda_thresholds(log_p: Tensor, quantile: float = 0.66, most: float = 0.9) -> 
     Returns:
         log t, shape (K,); -inf for a class that is never predicted.
     """
-    confidence, predicted = log_p.max(1)
-    thresholds = log_p.new_full((log_p.shape[1],), -math.inf)
-    for k in range(len(thresholds)):
+    return upper_thresholds(*log_p.max(1), log_p.shape[1], quantile, most)
+
+
+def upper_thresholds(
+    confidence: Tensor, predicted: Tensor, classes: int, quantile: float = 0.66, most: float = 0.9
+) -> Tensor:
+    """`fda_thresholds` of pixels of which only the predicted class is known: all of a large set fit into memory.
+
+    Args:
+        confidence: log p of the predicted classes, any shape.
+        predicted: these classes, the same shape.
+        classes: the number K.
+        quantile: share that is left out.
+        most: probability that always suffices.
+    """
+    thresholds = confidence.new_full((classes,), -math.inf)
+    for k in range(classes):
         own = confidence[predicted == k].sort().values
         if len(own):
             thresholds[k] = own[min(round(quantile * len(own)), len(own) - 1)].clamp(max=math.log(most))
@@ -80,9 +94,13 @@ def confident_labels(log_p: Tensor, log_t: Tensor) -> Tensor:
 
     A class whose threshold is -inf was never predicted and gets no pixel.
     """
-    best, labels = log_p.max(1)
-    own = log_t[labels]
-    return labels.masked_fill((best < own) | own.isneginf(), IGNORE).to(torch.uint8)
+    return labels_above(*log_p.max(1), log_t)
+
+
+def labels_above(confidence: Tensor, predicted: Tensor, log_t: Tensor) -> Tensor:
+    """`confident_labels` of pixels of which only the predicted class, int64, and its log p are known."""
+    own = log_t[predicted]
+    return predicted.masked_fill((confidence < own) | own.isneginf(), IGNORE).to(torch.uint8)
 
 
 def soft_labels(log_p: Tensor, log_t: Tensor, alpha: float) -> Tensor:
