@@ -89,7 +89,7 @@ def _source_loss(settings: Settings, pair: ScenePair, shape: dict[str, int]) -> 
 
 
 def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
-    """Losses that ask for diversity ask for the frequencies that the source's loss teaches; TCM moves them to the target.
+    """Losses that ask for diversity ask for the frequencies that the source's loss teaches; TCM moves them.
 
     Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
     """
