@@ -19,7 +19,7 @@ from paretoda.data.segmentation import make_scene_pair
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.segmentation.inputs import scene_pair_settings
 from paretoda.job.settings import Settings, make_settings
-from paretoda.objectives.target.label_shift import LabelShift, frequency_ratios
+from paretoda.objectives.label_shift import LabelShift, frequency_ratios
 from paretoda.training.seeding import seed_everything
 
 STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)

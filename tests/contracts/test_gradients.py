@@ -32,7 +32,7 @@ REASONS = {
     "the coupling": ["rows alignment gsp"],
     "the discriminators' answers": [
         *("rows target tcm", "rows guide tcm", "rows variant tcm light", "rows variant tcm released"),
-        *("maps target tcm", "maps guide tcm"),
+        *("maps target tcm", "maps guide tcm", "rows variant tcm with a floor", "maps variant tcm with a floor"),
     ],
     "weights of the samples": ["rows target mcc", "maps target mcc"],
     "the past in the marginal": ["maps variant im running", "maps variant tcm running"],

@@ -9,9 +9,9 @@ from objectives.samples import Samples, source_of, target_of
 from paretoda.objectives import Information, Tcm
 from paretoda.objectives.guide.information import InformationGuide
 from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.label_shift import LabelShift, frequency_ratios
+from paretoda.objectives.prior import ClassPrior
 from paretoda.objectives.target.information import missing_information
-from paretoda.objectives.target.label_shift import LabelShift, frequency_ratios
-from paretoda.objectives.target.prior import ClassPrior
 
 
 def chance(seed):

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from paretoda.domains import Objective
 from paretoda.job.settings import SettingsError
-from paretoda.objectives.target.label_shift import LabelShift
+from paretoda.objectives.label_shift import LabelShift
 
 _DIVERSE = ("tcm", "im")
 _RAREST = 1e-3

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretoda.domains import Objective, Source, Target
+from paretoda.objectives.prior import ClassPrior
 from paretoda.objectives.target.entropy import entropies
-from paretoda.objectives.target.prior import ClassPrior
 
 
 def information(log_probabilities: Tensor) -> Tensor:

@@ -18,8 +18,8 @@ from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.class_discriminators import ClassDiscriminators
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
+from paretoda.objectives.prior import ClassPrior
 from paretoda.objectives.target.information import RunningMarginal, missing
-from paretoda.objectives.target.prior import ClassPrior
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:

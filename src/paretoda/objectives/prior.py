@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.domains import Source, Target
-from paretoda.objectives.target.label_shift import LabelShift
+from paretoda.objectives.label_shift import LabelShift
 
 
 class ClassPrior(nn.Module):
