@@ -75,7 +75,7 @@ def test_what_does_not_combine_is_one_sentence(verb, finished, data, bands, fold
         (run, data[1], scenes, (), "is one of segmentation: only runs of one task have a mean"),
         (run, data[1], run, ("--calibrated",), "the mean of several runs has no temperature; leave out --calibrated"),
         (run, data[1], run, ("--preference", "1,1,1"), "a preference is for one run; leave out --preference or --with"),
-        (run, data[1], tmp_path / "nowhere", (), "there is no folder"),
+        (run, data[1], tmp_path / "nowhere", (), "nowhere is missing: give the directory of a finished run"),
         (scenes, folders / "target", run, (), "is none of segmentation"),
         (scenes, folders / "target", bands / "other", (), "runs of different classes have no mean: run 2 has sky"),
         (scenes, folders / "target", half, (), "model.safetensors is missing: the run has not finished"),

@@ -117,7 +117,7 @@ def _loaded_scenes(path: Path, device: torch.device) -> ScenePredictor:
 
 def _directory(path: Path) -> RunDirectory:
     if not path.is_dir():
-        raise RunError(f"there is no folder {path}: give the directory of a finished run")
+        raise RunError(f"the folder {path} is missing: give the directory of a finished run")
     return RunDirectory(path)
 
 

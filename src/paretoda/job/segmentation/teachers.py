@@ -52,7 +52,9 @@ def teach(settings: Settings, pair: ScenePair, step: Step, listeners: Listeners)
             if isinstance(part, FdaEntropy):
                 part.labels.replace(labels)
     share = float((labels != IGNORE).float().mean())
-    listeners.hear(f"The mean of {len(settings.teachers)} runs labelled {share:.0%} of the target's pixels.")
+    runs = len(settings.teachers)
+    whose = "One run" if runs == 1 else f"The mean of {runs} runs"
+    listeners.hear(f"{whose} labelled {share:.0%} of the target's pixels.")
 
 
 def teachers_labels(
