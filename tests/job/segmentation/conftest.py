@@ -40,6 +40,22 @@ def same(one, other):
     return list(a) == list(b) and all(np.array_equal(a[name].numpy(), b[name].numpy()) for name in a)
 
 
+def goes_on_to_the_same_bytes(source, target, folder, settings):
+    """A run that is killed after three steps and resumed ends as one that is not."""
+    whole = segment(source, target, folder / "whole", **settings)
+
+    def stop(taken, _report):
+        if taken == 3:
+            raise RuntimeError("killed")
+
+    with pytest.raises(RuntimeError, match="killed"):
+        segment(source, target, folder / "part", after=[stop], **settings)
+    again = segment(source, target, folder / "part", resume=True)
+    assert same(whole.model.model, again.model.model)
+    for name in ("model.safetensors", "predictions.csv"):
+        assert (folder / "whole" / name).read_bytes() == (folder / "part" / name).read_bytes()
+
+
 @pytest.fixture(scope="session")
 def bands(streets, tmp_path_factory):
     """Two finished runs of FDA that differ in their window, and one of other classes."""

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from job.segmentation.conftest import QUICK, same
+from job.segmentation.conftest import QUICK, goes_on_to_the_same_bytes, same
 
 from paretoda import segment
 from paretoda.data.segmentation import make_scene_pair
@@ -107,18 +107,7 @@ def test_a_gate_counts_while_two_levels_are_trained_apart(streets):
 def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path, method, options):
     source, target, _ = streets
     settings = {**QUICK, "method": method, "options": options, "checkpoint_every": 2}
-    whole = segment(source, target, tmp_path / "whole", **settings)
-
-    def stop(taken, _report):
-        if taken == 3:
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        segment(source, target, tmp_path / "part", after=[stop], **settings)
-    again = segment(source, target, tmp_path / "part", resume=True)
-    assert same(whole.model.model, again.model.model)
-    names = ("model.safetensors", "predictions.csv")
-    assert all((tmp_path / "whole" / n).read_bytes() == (tmp_path / "part" / n).read_bytes() for n in names)
+    goes_on_to_the_same_bytes(source, target, tmp_path, settings)
 
 
 def test_the_floor_is_kept_with_the_model_and_a_file_without_one_is_read(streets, tmp_path):

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 import torch
-from job.segmentation.conftest import QUICK, same
+from job.segmentation.conftest import QUICK, goes_on_to_the_same_bytes
 from PIL import Image
 
 from paretoda import segment
@@ -64,18 +64,7 @@ def test_a_stopped_run_goes_on_to_the_same_weights(streets, tmp_path, prior):
     source, target, _ = streets
     settings = {**QUICK, "method": "advent", "checkpoint_every": 2, "momentum": 0.8}
     settings["options"] = [f"target.prior={prior}"]
-    whole = segment(source, target, tmp_path / "whole", **settings)
-
-    def stop(taken, _report):
-        if taken == 3:
-            raise RuntimeError("killed")
-
-    with pytest.raises(RuntimeError, match="killed"):
-        segment(source, target, tmp_path / "part", after=[stop], **settings)
-    again = segment(source, target, tmp_path / "part", resume=True)
-    assert same(whole.model.model, again.model.model)
-    for name in ("model.safetensors", "predictions.csv"):
-        assert (tmp_path / "whole" / name).read_bytes() == (tmp_path / "part" / name).read_bytes()
+    goes_on_to_the_same_bytes(source, target, tmp_path, settings)
 
 
 def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders, tmp_path):
