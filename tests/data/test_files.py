@@ -19,7 +19,7 @@ def with_a_bad_one(paint, tmp_path: Path) -> Path:
 
 
 def test_a_bad_file_stops_and_is_named(with_a_bad_one: Path) -> None:
-    with pytest.raises(DataError, match=r"a/1\.png is damaged .*skip_bad"):
+    with pytest.raises(DataError, match=r"a/1\.png is damaged .*--skip-bad"):
         checked(labelled_folder(with_a_bad_one), skip_bad=False, progress=None)
 
 

@@ -72,7 +72,7 @@ def test_damage_that_nobody_looked_at_is_named_when_it_is_read_and_by_the_doctor
         open_samples(target, labelled=False)
     monkeypatch.setattr(files, "LOOKED_AT", 2)
     pair = pair_with(workers, two_folders)
-    with pytest.raises(DataError, match=r"08\.png is damaged or truncated .*skip_bad"):
+    with pytest.raises(DataError, match=r"08\.png is damaged or truncated .*--skip-bad"):
         list(pair.whole("all-target", 6))
     assert any("08.png" in finding.message for finding in examine(source, target))
     skipping = make_pair(source, target, replace(SETTINGS, skip_bad=True))

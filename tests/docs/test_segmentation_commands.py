@@ -11,14 +11,16 @@ from cli.processes import command
 from data.segmentation.conftest import Writer
 from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
+from paretoda.data.segmentation.tables import SYNTHIA
 from paretoda.models.resnet import resnet101
 
+SMALL = ("--steps", 2, "--batch-size", 2)
 PAGE = (Path(__file__).parents[2] / "docs" / "segmentation.md").read_text(encoding="utf-8")
 
 
 def commands(heading: str) -> list[list[str]]:
     """The commands of the first block below a heading, as lists of words, without `paretoda`."""
-    block = re.search(rf"^## {heading}.*?```\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+    block = re.search(rf"^##+ {heading}.*?```\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
     assert block is not None
     lines = block.group(1).replace("\\\n", " ").splitlines()
     return [shlex.split(line, comments=True)[1:] for line in lines]
@@ -33,6 +35,32 @@ def test_the_embedded_bench_runs(tmp_path):
 
 
 @pytest.mark.slow
+def test_own_scenes_from_the_documented_commands(folders, tmp_path):  # noqa: F811
+    lines = commands("Your own scenes")
+    assert [line[0] for line in lines] == ["doctor", "adapt", "predict", "evaluate", "report"]
+    places = {"SOURCE": folders / "source", "TARGET": folders / "target", "LABELLED": folders / "target"}
+    places |= {"IMAGES": folders / "target" / "images", "MAPS": tmp_path / "maps", "RUN": tmp_path / "run"}
+    for line in lines:
+        end = command(*[places.get(word, word) for word in line], *(SMALL if line[0] == "adapt" else ()))
+        assert end.code == 0, end.err
+    assert len(list((tmp_path / "maps").glob("*-overlay.png"))) == 24
+
+
+@pytest.mark.slow
+def test_gta5_as_camvids_classes_from_the_documented_commands(tmp_path):
+    writer = Writer(tmp_path)
+    gta5, camvid = writer.gta5(6), writer.camvid(20)
+    places = {"GTA5": gta5, "CamVid": camvid, "CamVid/test": camvid / "test", "RUN": tmp_path / "run"}
+    lines = commands("Labels of another data set's classes")
+    assert [line[0] for line in lines] == ["adapt", "evaluate", "evaluate"]
+    for line in lines:
+        end = command(*[places.get(word, word) for word in line], *(SMALL if line[0] == "adapt" else ()))
+        assert end.code == 0, end.err
+    (names,) = re.findall(r'--classes "(.*?)"', PAGE)
+    assert set(names.split(",")) == {SYNTHIA.names[cls] for _, cls in SYNTHIA.ids}
+
+
+@pytest.mark.slow
 def test_fda_with_three_bands_and_two_rounds_from_the_documented_commands(folders, tmp_path):  # noqa: F811
     lines = commands("FDA as published")
     assert [line[0] for line in lines] == [*["adapt"] * 3, "evaluate", *["adapt"] * 3, "evaluate", "predict"]
@@ -43,8 +71,7 @@ def test_fda_with_three_bands_and_two_rounds_from_the_documented_commands(folder
     }
     places |= runs | {"NARROW,MIDDLE,WIDE": ",".join(str(runs[name]) for name in ("NARROW", "MIDDLE", "WIDE"))}
     for line in lines:
-        small = ("--steps", 2, "--batch-size", 2) if line[0] == "adapt" else ()
-        end = command(*[places.get(word, word) for word in line], *small)
+        end = command(*[places.get(word, word) for word in line], *(SMALL if line[0] == "adapt" else ()))
         assert end.code == 0, end.err
         assert ("The mean of 3 runs labelled" in end.err) == ("--teachers" in line)
     assert len(list((tmp_path / "maps").glob("*.png"))) == 48

@@ -42,6 +42,20 @@ def test_the_matrix_and_the_scores_are_those_of_sklearn_and_torchmetrics(seed, c
     assert scores.accuracy == pytest.approx((truth[valid] == prediction[valid]).double().mean().item())
 
 
+@given(SEEDS, st.integers(3, 8), st.data())
+def test_the_mean_over_some_classes_is_that_of_sklearn(seed, classes, data):
+    truth, prediction = maps(seed, classes)
+    scores = Scores.of(confusion(truth, prediction, classes))
+    some = data.draw(st.lists(st.sampled_from(range(classes)), min_size=1, unique=True))
+    valid = truth != IGNORE
+    pair = truth[valid].numpy(), prediction[valid].numpy()
+    there = [k for k in some if not math.isnan(scores.iou[k])]
+    chosen = scores.over(some)
+    assert (chosen.counted, chosen.iou, chosen.accuracy) == (len(there), scores.iou, scores.accuracy)
+    if there:
+        assert chosen.miou == pytest.approx(jaccard_score(*pair, labels=there, average="macro", zero_division=0))
+
+
 @given(SEEDS, CLASSES)
 def test_a_perfect_prediction_scores_1(seed, classes):
     truth, _ = maps(seed, classes)

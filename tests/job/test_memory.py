@@ -111,6 +111,9 @@ def test_micro_batches_must_have_something_in_them():
         make_settings({"accumulate": 5, "batch_size": 8})
     make_settings({"accumulate": 4, "batch_size": 8})
     make_settings({"task": "segmentation", "accumulate": 4})
+    with pytest.raises(SettingsError, match=r"^--batch-size 1 is for --task segmentation; BatchNorm needs at least 2"):
+        make_settings({"batch_size": 1})
+    make_settings({"task": "segmentation", "batch_size": 1})
 
 
 def test_channels_last_is_a_layout_and_nothing_else(tmp_path):

@@ -95,7 +95,7 @@ app.command()(export)
 
 
 @app.command()
-def doctor(
+def doctor(  # noqa: PLR0913  (options, not arguments)
     path: Annotated[
         Path | None, typer.Argument(metavar="[PATH]", help="with --suite: its folder (default $PARETODA_DATA)")
     ] = None,
@@ -106,6 +106,9 @@ def doctor(
         str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
     ] = None,
     task: Task = "classification",
+    source_table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="segmentation: of the source's labels (`paretoda list tables`)")
+    ] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
 ) -> None:
@@ -117,7 +120,7 @@ def doctor(
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        code = run_doctor(screen, source, target, suite, path, task=task, skip_bad=skip_bad)
+        code = run_doctor(screen, source, target, suite, path, task=task, source_table=source_table, skip_bad=skip_bad)
     raise typer.Exit(code)
 
 
@@ -125,7 +128,16 @@ def doctor(
 def list_names(
     what: Annotated[
         Literal[
-            "methods", "schemes", "target-losses", "guides", "validators", "backbones", "suites", "baselines", "presets"
+            "methods",
+            "schemes",
+            "target-losses",
+            "guides",
+            "validators",
+            "backbones",
+            "suites",
+            "baselines",
+            "presets",
+            "tables",
         ],
         typer.Argument(),
     ],

@@ -32,7 +32,10 @@ def run_evaluate(screen: Screen, run: Path, data: str, ask: Ask) -> None:
     if of_scenes(run, ask):
         if ask.abstain_below is not None:
             raise RunError("--abstain-below measures classifications, not pixels; leave it out, or use it in predict")
-        evaluate_scenes(screen, [run, *ask.others], data, refined=ask.refined, skip_bad=ask.skip_bad)
+        runs = [run, *ask.others]
+        evaluate_scenes(
+            screen, runs, data, refined=ask.refined, skip_bad=ask.skip_bad, table=ask.table, classes=ask.classes
+        )
         return
     predictor, samples = opened(screen, run, data, ask, labelled=True)
     assert samples.labels is not None  # opened with labels

@@ -16,7 +16,7 @@ from paretoda.data.segmentation import ScenePairSettings, examine_scenes
 _SIGNS = {"error": "ERROR", "warning": "warning", "info": "note"}
 
 
-def run_doctor(
+def run_doctor(  # noqa: PLR0913  (options, not arguments)
     screen: Screen,
     source: str | None,
     target: str | None,
@@ -24,26 +24,30 @@ def run_doctor(
     path: Path | None,
     *,
     task: str = "classification",
+    source_table: str | None = None,
     skip_bad: bool = False,
 ) -> int:
     """Print every finding on two domains or on a benchmark; 2 where there is an error, otherwise 0."""
     if suite is not None:
-        if source is not None or target is not None or skip_bad:
-            raise DataError("--suite looks at a benchmark's folder; leave out --source, --target and --skip-bad")
+        if source is not None or target is not None or source_table is not None or skip_bad:
+            raise DataError(
+                "--suite looks at a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
+            )
         return _suite(screen, suite, path)
     if path is not None:
         raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
     if source is None or target is None:
         raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
-    return _pair(screen, source, target, task, skip_bad=skip_bad)
-
-
-def _pair(screen: Screen, source: str, target: str, task: str, *, skip_bad: bool) -> int:
     progress = partial(screen.progress, "checking images")
     if task == "segmentation":
-        found = examine_scenes(source, target, ScenePairSettings(skip_bad=skip_bad), progress)
-    else:
-        found = examine(source, target, PairSettings(skip_bad=skip_bad), progress)
+        scenes = ScenePairSettings(source_table=source_table, skip_bad=skip_bad)
+        return _pair(screen, examine_scenes(source, target, scenes, progress))
+    if source_table is not None:
+        raise DataError("--source-table: only for --task segmentation")
+    return _pair(screen, examine(source, target, PairSettings(skip_bad=skip_bad), progress))
+
+
+def _pair(screen: Screen, found: Sequence[Finding]) -> int:
     screen.progress.stop()
     errors = _show(screen, found, "adapt accepts these data", "adapt would refuse these data")
     screen.finish(lambda: _facts(found))

@@ -121,6 +121,12 @@ def _presets() -> tuple[dict[str, str], str]:
     return lines, ""
 
 
+def _tables() -> tuple[dict[str, str], str]:
+    from paretoda.data.segmentation.tables import ABOUT  # noqa: PLC0415
+
+    return ABOUT, ""
+
+
 _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "methods": _methods,
     "schemes": _schemes,
@@ -131,6 +137,7 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "suites": _suites,
     "baselines": _baselines,
     "presets": _presets,
+    "tables": _tables,
 }
 
 
@@ -184,5 +191,6 @@ _NOTES = {
     "guides": "Schemes without a guide do not read it.",
     "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
     "validators": "--select takes one of these, or 'last'.",
+    "tables": "Of segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
     "presets": "Options beside --preset count more; the run's config.toml has every setting spelled out.",
 }

@@ -123,6 +123,12 @@ SETTINGS = (
     ),
     Setting("source_size", str, None, "segmentation: of the source's images, where it differs"),
     Setting(
+        "source_table",
+        str,
+        None,
+        "segmentation: table of the source's labels (`paretoda list tables`), its layout's if not given",
+    ),
+    Setting(
         "translation",
         Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"],
         "auto",

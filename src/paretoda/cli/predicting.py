@@ -35,6 +35,8 @@ class Ask:
         calibrated: confidences by the run's temperature.
         abstain_below: no answer where the confidence is lower; None: always one.
         others: runs whose probabilities are averaged with those of the first.
+        table: of label files, where a segmenter is evaluated; None: the layout's.
+        classes: over which alone the mean IoU is, with commas; None: all.
     """
 
     refined: bool = False
@@ -44,6 +46,8 @@ class Ask:
     calibrated: bool = False
     abstain_below: float | None = None
     others: tuple[Path, ...] = ()
+    table: str | None = None
+    classes: str | None = None
 
 
 def of_scenes(run: Path, ask: Ask) -> bool:
@@ -53,6 +57,8 @@ def of_scenes(run: Path, ask: Ask) -> bool:
         raise RunError("this is a run of segmentation; leave out --crops and --preference")
     if found and ask.calibrated:
         raise RunError("confidences of pixels are not calibrated; leave out --calibrated")
+    if not found and (ask.table is not None or ask.classes is not None):
+        raise RunError("this is a run of classification; leave out --table and --classes")
     return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from paretoda.cli.screen import Screen
+from paretoda.core.names import unknown
 from paretoda.data.labels import listed
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.job.build import pick_device
@@ -23,11 +24,11 @@ _SHOWN = 5
 
 
 def _open(
-    screen: Screen, runs: Sequence[Path], data: str, *, labelled: bool, skip_bad: bool
+    screen: Screen, runs: Sequence[Path], data: str, *, labelled: bool, skip_bad: bool, table: str | None = None
 ) -> tuple[ScenePredictor, SceneSamples]:
     predictor = load_scene_mean(runs, pick_device("auto"))
     samples = open_scenes(
-        data, labelled=labelled, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
+        data, labelled=labelled, table=table, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
     )
     screen.progress.stop()
     for note in samples.notes:
@@ -35,7 +36,8 @@ def _open(
     if labelled and samples.classes != predictor.classes:
         raise RunError(
             f"{data} has the classes {listed(samples.classes)}, the model has {listed(predictor.classes)}; evaluate on "
-            "labels of the model's classes, which classes.txt names beside plain images/ and labels/"
+            "labels of the model's classes, which classes.txt names beside plain images/ and labels/, or read them "
+            "as such with --table NAME (`paretoda list tables`)"
         )
     return predictor, samples
 
@@ -77,12 +79,20 @@ def predict_scenes(
 
 
 def evaluate_scenes(
-    screen: Screen, runs: Sequence[Path], data: str, *, refined: bool = False, skip_bad: bool = False
+    screen: Screen,
+    runs: Sequence[Path],
+    data: str,
+    *,
+    refined: bool = False,
+    skip_bad: bool = False,
+    table: str | None = None,
+    classes: str | None = None,
 ) -> None:
     """IoU of every class over all images as one, and its mean, and say that labels were used."""
-    predictor, samples = _open(screen, runs, data, labelled=True, skip_bad=skip_bad)
+    predictor, samples = _open(screen, runs, data, labelled=True, skip_bad=skip_bad, table=table)
+    chosen = predictor.classes if classes is None else _chosen(classes, predictor.classes)
     found = measured(predictor, samples, refined=refined, told=screen.progress)
-    scores = found.scores
+    scores = found.scores.over([predictor.classes.index(name) for name in chosen])
     screen.progress.stop()
     screen.result(f"Labels were used: the {len(samples)} images of {data} were compared with theirs.")
     screen.result(f"{'mean IoU:':<20}{scores.miou:.4f} over {scores.counted} classes")
@@ -98,7 +108,18 @@ def evaluate_scenes(
     def values() -> dict[str, Any]:
         per_class = dict(zip(predictor.classes, scores.iou, strict=True))
         facts = {"used_labels": True, "miou": scores.miou, "accuracy": scores.accuracy, "per_class": per_class}
-        facts |= {"classes_counted": scores.counted, "samples": len(samples)}
+        facts |= {"classes": list(chosen), "classes_counted": scores.counted, "samples": len(samples)}
         return facts | {"refined": refined, "runs": len(runs)}
 
     screen.finish(values)
+
+
+def _chosen(classes: str, known: Sequence[str]) -> tuple[str, ...]:
+    """The classes that the user wrote, with commas between them."""
+    names = tuple(dict.fromkeys(name.strip() for name in classes.split(",") if name.strip()))
+    for name in names:
+        if name not in known:
+            raise RunError(f"--classes: {unknown('class', name, known)}")
+    if not names:
+        raise RunError("--classes takes names of classes, with commas between them")
+    return names

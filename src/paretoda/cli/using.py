@@ -69,6 +69,12 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     crops: Crops = None,
     preference: Preference = None,
     skip_bad: SkipBad = False,
+    table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="segmentation: of the label files (`paretoda list tables`)")
+    ] = None,
+    classes: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="segmentation: the mean IoU is over these alone")
+    ] = None,
     json: Json = False,
 ) -> None:
     """Measure a run on labelled target data; labels are matched by class name."""
@@ -77,7 +83,7 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     from paretoda.cli.screen import Screen
 
     with Screen(as_json=json) as screen:
-        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()))
+        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()), table, classes)
         run_evaluate(screen, run, data, ask)
 
 

@@ -135,8 +135,8 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     return unreadable(
         path,
         error,
-        missing="correct the path, or leave such files out with skip_bad",
-        broken="repair or delete it, or leave such files out with skip_bad",
+        missing="correct the path, or leave such files out with --skip-bad",
+        broken="repair or delete it, or leave such files out with --skip-bad",
     )
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import repeat
 from typing import overload
 
@@ -60,7 +60,7 @@ class Scores:
 
     Args:
         iou: of every class; not-a-number for one that is neither there nor predicted.
-        miou: the mean over the others; not-a-number where there are none.
+        miou: the mean over the others, or over those of them that were asked for; not-a-number where there are none.
         counted: how many these are.
         accuracy: the share of labelled pixels whose class was found; not-a-number where there are none.
     """
@@ -78,9 +78,14 @@ class Scores:
         predicted = matrix[:, :classes].sum(0).tolist()
         unions = [truths[k] + predicted[k] - hits[k] for k in range(classes)]
         iou = tuple(hits[k] / unions[k] if unions[k] else math.nan for k in range(classes))
-        present = [value for value in iou if not math.isnan(value)]
+        accuracy = sum(hits) / sum(truths) if sum(truths) else math.nan
+        return Scores(iou, math.nan, 0, accuracy).over(range(classes))
+
+    def over(self, classes: Iterable[int]) -> Scores:
+        """The same with the mean over these classes alone; pixels of the others still count as mistakes of these."""
+        present = [self.iou[k] for k in classes if not math.isnan(self.iou[k])]
         miou = sum(present) / len(present) if present else math.nan
-        return Scores(iou, miou, len(present), sum(hits) / sum(truths) if sum(truths) else math.nan)
+        return replace(self, miou=miou, counted=len(present))
 
 
 @overload

@@ -17,6 +17,7 @@ from paretoda.job.listeners import SILENT, Listeners
 from paretoda.job.memory import notes
 from paretoda.job.run import Run, write_results
 from paretoda.job.segmentation.inputs import SceneInputs, open_scene_inputs
+from paretoda.job.segmentation.predictor import ScenePredictor
 from paretoda.job.segmentation.results import SceneRun, write_scene_results
 from paretoda.job.segmentation.teachers import open_teachers, teach
 from paretoda.job.tasks import Task
@@ -99,20 +100,20 @@ def segment(
     """
     with _started("segmentation", (source, target), out, (resume, overwrite), settings) as (run, processes):
 
-        def ready() -> tuple[SceneInputs, Step]:
+        def ready() -> tuple[SceneInputs, Step, ScenePredictor | None]:
             device = pick_device(own_device(run.settings.device, processes))
             inputs = open_scene_inputs(run.settings, run.source, run.target, listeners.hear, listeners.told)
-            if not run.going_on:  # a checkpoint has the teachers' labels
-                open_teachers(run.settings, inputs.pair, device)
-            return inputs, make_step(run.settings, inputs.pair, device, processes)
+            # a checkpoint has the teachers' labels
+            teachers = None if run.going_on else open_teachers(run.settings, inputs.pair, device)
+            return inputs, make_step(run.settings, inputs.pair, device, processes), teachers
 
-        inputs, step = agreed(processes, ready)
+        inputs, step, teachers = agreed(processes, ready)
         if processes.rank == 0:
             run.write()
         keep = None if run.directory is None else run.directory.translation
         inputs = inputs.translated(run.settings, step.device, keep, listeners.told)  # several have no translation
-        if not run.going_on:
-            agreed(processes, lambda: teach(run.settings, inputs.pair, step, listeners))
+        if teachers is not None:
+            agreed(processes, lambda: teach(teachers, run.settings, inputs.pair, step, listeners))
         ended = _trained(run, inputs, step, after, listeners)
         made = SceneRun(model=ended.model, source_model=ended.source_model, last=ended.last, **ended.known)
         if run.directory is not None and processes.rank == 0:

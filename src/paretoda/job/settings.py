@@ -12,6 +12,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from paretoda.core.names import unknown
+from paretoda.data.segmentation.tables import find_table
 from paretoda.data.settings import LONGEST
 from paretoda.job.combinations import refusal
 from paretoda.job.errors import SettingsError
@@ -68,7 +69,7 @@ class Settings(BaseModel):
         None, ge=0, lt=1, description="of the features, in training; 0.5 on feature data and 0 on images if not given"
     )
     steps: int = Field(500, ge=1, le=_MANY, description="training steps")
-    batch_size: int = Field(64, ge=2, le=_WIDE, description="samples of each domain in a step")
+    batch_size: int = Field(64, ge=1, le=_WIDE, description="samples of each domain in a step")
     lr: float | None = Field(
         None,
         gt=0,
@@ -89,6 +90,10 @@ class Settings(BaseModel):
         None, description="segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given"
     )
     source_size: str | None = Field(None, description="segmentation: of the source's images, where it differs")
+    source_table: str | None = Field(
+        None,
+        description="segmentation: table of the source's labels (`paretoda list tables`), its layout's if not given",
+    )
     translation: Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"] = Field(
         "auto", description="segmentation: gives source images the target's looks; 'auto': what the method asks for"
     )
@@ -148,6 +153,13 @@ class Settings(BaseModel):
     @classmethod
     def _sensible(cls, value: str | None) -> str | None:
         two_sides(value)
+        return value
+
+    @field_validator("source_table")
+    @classmethod
+    def _known_table(cls, value: str | None) -> str | None:
+        if value is not None:
+            find_table(value)
         return value
 
     @field_validator("teachers", mode="before")
@@ -212,6 +224,8 @@ class Settings(BaseModel):
         if (reason := refusal(self.circumstances)) is not None:
             raise ValueError(reason)
         least = 1 if self.task == "segmentation" else 2
+        if self.batch_size < least:
+            raise ValueError("--batch-size 1 is for --task segmentation; BatchNorm needs at least 2 samples")
         if self.accumulate > 1 and self.batch_size < least * self.accumulate:
             raise ValueError(
                 f"--accumulate {self.accumulate} leaves micro-batches of less than {least} of {self.batch_size} "

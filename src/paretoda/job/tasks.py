@@ -24,6 +24,7 @@ ALONE: Mapping[str, tuple[str, ...]] = {
     "segmentation": (
         "size",
         "source_size",
+        "source_table",
         "translation",
         "teachers",
         "optimiser",

@@ -117,6 +117,16 @@ def test_self_training_begins_on_time_however_rare_the_looks_at_the_whole_sets_a
     assert taught == [False] * 6 + [True] * 4
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_every_method_trains_with_one_image_of_each_domain(streets, method):
+    """As the published codes do."""
+    source, target, _ = streets
+    options = ["alignment.warm_up=0.1"] if method in ("cbst", "crst") else []
+    run = segment(source, target, method=method, options=options, **{**QUICK, "batch_size": 1, "select": "last"})
+    assert np.isfinite([loss for line in run.history for loss in line["losses"].values()]).all()
+    assert run.settings.batch_size == 1
+
+
 @pytest.mark.parametrize("levels", [1, 2])
 def test_two_levels_and_spatial_priors_and_other_sizes_work(streets, levels):
     source, target, _ = streets

@@ -11,11 +11,11 @@ from job.segmentation.conftest import QUICK, same
 from paretoda import segment
 from paretoda.domains import IGNORE
 from paretoda.job.directory import RunDirectory, RunError
-from paretoda.job.listeners import SILENT, Listeners
+from paretoda.job.listeners import Listeners
 from paretoda.job.mean import load_scene_mean
 from paretoda.job.segmentation.build import make_scene_step
 from paretoda.job.segmentation.inputs import open_scene_inputs
-from paretoda.job.segmentation.teachers import teach, teachers_labels
+from paretoda.job.segmentation.teachers import open_teachers, teach, teachers_labels
 from paretoda.job.settings import SettingsError, make_settings, source_only
 from paretoda.maps import nearest_labels
 from paretoda.objectives.segmentation import FdaEntropy
@@ -100,7 +100,7 @@ def test_held_out_images_are_not_read_and_the_progress_is_told(paths, streets, m
 def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined):
     settings, pair = pair_of(streets, joined=joined, teachers=paths)
     step, said = make_scene_step(settings, pair, CPU), []
-    teach(settings, pair, step, Listeners(say=said.append))
+    teach(open_teachers(settings, pair, CPU), settings, pair, step, Listeners(say=said.append))
     (found,) = [part for each in step.objectives.values() for part in each.modules() if isinstance(part, FdaEntropy)]
     wanted = teachers_labels(load_scene_mean(paths, CPU), pair, SIZE, None, None)
     assert found.labels.maps.equal(wanted)
@@ -110,9 +110,8 @@ def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined
 
 def test_without_teachers_nothing_changes(streets):
     settings, pair = pair_of(streets)
-    step = make_scene_step(settings, pair, CPU)
-    teach(settings, pair, step, SILENT)
-    assert not len(step.objectives["alignment"].labels)
+    assert open_teachers(settings, pair, CPU) is None
+    assert not len(make_scene_step(settings, pair, CPU).objectives["alignment"].labels)
 
 
 def test_the_loss_is_the_entropy_and_the_cross_entropy_to_the_labels(paths, streets):

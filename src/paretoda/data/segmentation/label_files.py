@@ -90,5 +90,5 @@ def _unreadable(path: Path, error: Exception) -> DataError:
         path,
         error,
         missing="add this label file, or remove its image",
-        broken="repair or delete it with its image, or leave such pairs out with skip_bad",
+        broken="repair or delete it with its image, or leave such pairs out with --skip-bad",
     )

@@ -125,8 +125,8 @@ def check_classes(source: SceneSamples, other: SceneSamples) -> None:
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
             f"the source has {len(source.classes)} classes ({listed(source.classes)}), the target has "
-            f"{len(other.classes)} ({listed(other.classes)}); give the target as a list of images, or in "
-            "Python open the source with a label table of the target's classes: open_scenes(..., table=NAME)"
+            f"{len(other.classes)} ({listed(other.classes)}); give the target as a list of images, or read "
+            "the source's labels as the target's classes with --source-table NAME (`paretoda list tables`)"
         )
 
 

@@ -103,6 +103,17 @@ TABLES = {
 }
 """Tables by name."""
 
+ABOUT = {
+    "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
+    "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
+    "gta5": "As cityscapes, whose numbers GTA5's label files have.",
+    "synthia": "Numbers of SYNTHIA-RAND-CITYSCAPES as Cityscapes' 19 classes, of which it has 16.",
+    "camvid": "SegNet's copy of CamVid, 11 classes.",
+    "camvid-as-cityscapes": "CamVid's numbers as Cityscapes' 19 classes, of which it has 11.",
+    "cityscapes-as-camvid": "labelIds of Cityscapes and GTA5 as CamVid's 11 classes.",
+}
+"""What each reads, and as what."""
+
 
 def find_table(table: LabelTable | str) -> LabelTable:
     """The table of this name."""

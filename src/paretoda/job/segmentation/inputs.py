@@ -109,6 +109,7 @@ def scene_pair_settings(settings: Settings) -> ScenePairSettings:
         held_out=settings.held_out,
         size=two_sides(settings.size),
         source_size=two_sides(settings.source_size),
+        source_table=settings.source_table,
         convention=settings.convention or pixel_backbone(scene_backbone(settings)).convention,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),

@@ -40,11 +40,8 @@ def open_teachers(settings: Settings, pair: ScenePair, device: torch.device) -> 
     return found
 
 
-def teach(settings: Settings, pair: ScenePair, step: Step, listeners: Listeners) -> None:
-    """Give the step's objective the teachers' labels of the target's training images, where there are teachers."""
-    teachers = open_teachers(settings, pair, step.device)
-    if teachers is None:
-        return
+def teach(teachers: ScenePredictor, settings: Settings, pair: ScenePair, step: Step, listeners: Listeners) -> None:
+    """Give the step's objective the teachers' labels of the target's training images."""
     assert isinstance(step.model, Segmenter)
     labels = teachers_labels(teachers, pair, map_size(pair, step.model), settings.workers, listeners.told)
     for objective in step.objectives.values():
