@@ -4,11 +4,17 @@ import copy
 
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from objectives.samples import Samples, adversary_fitted, gradients, silent
 from torch.nn import functional
 
 from paretoda.objectives import Tcm
-from paretoda.objectives.target.tcm import discriminator_loss, released_discriminator_loss
+from paretoda.objectives.target.tcm import (
+    balanced_discriminator_loss,
+    discriminator_loss,
+    released_discriminator_loss,
+)
 
 
 def tcm(samples, **options):
@@ -56,6 +62,58 @@ def test_a_source_sample_is_shown_to_its_own_class_only():
     assert felt.tolist() == [[False, False, True], [True, False, False], [True, False, False], [False, True, False]]
 
 
+def random_scores(seed, classes=4):
+    """Scores of seven source samples of all classes but the last and of nine target samples, labels and ρ."""
+    generator = torch.Generator().manual_seed(seed)
+    source, target, z = (torch.randn(n, classes, dtype=torch.float64, generator=generator) for n in (7, 9, 9))
+    labels = torch.cat([torch.arange(classes - 1), torch.randint(classes - 1, (8 - classes,), generator=generator)])
+    return source, labels, target, (3 * z).softmax(1)
+
+
+@given(st.integers(0, 200))
+def test_the_balanced_loss_is_the_mean_of_what_each_class_pays_for_both_domains(seed):
+    source, labels, target, weights = random_scores(seed)
+    paid = []
+    for k in range(3):
+        of_source = [functional.softplus(-score[k]) for score, label in zip(source, labels, strict=True) if label == k]
+        of_target = [w[k] * functional.softplus(score[k]) for w, score in zip(weights, target, strict=True)]
+        paid.append(sum(of_source) / len(of_source) + sum(of_target) / weights[:, k].sum())
+    expected = sum(paid) / 3
+    found = balanced_discriminator_loss(source, labels, target, weights)
+    assert found.item() == pytest.approx(expected.item())
+
+
+@given(st.integers(0, 200), st.floats(1e-6, 1))
+def test_a_class_that_becomes_rarer_in_the_target_changes_the_balanced_loss_in_nothing(seed, rarer):
+    source, labels, target, weights = random_scores(seed)
+    fewer = weights * torch.tensor([rarer, 1, 1, 1])
+    losses = [balanced_discriminator_loss(source, labels, target, w).item() for w in (weights, fewer)]
+    assert losses[0] == pytest.approx(losses[1])
+
+
+def test_of_classes_that_look_alike_the_balanced_discriminators_know_nothing_and_the_others_their_frequencies():
+    """Where both domains' samples of a class are the same, a balanced q is 1/2, that of Eq. 4 the target's share."""
+    labels, weights = torch.tensor([0] * 6 + [1] * 2), torch.tensor([[0.5, 0.5]] * 8, dtype=torch.float64)
+    for loss, share in ((balanced_discriminator_loss, [0.5, 0.5]), (discriminator_loss, [0.4, 2 / 3])):
+        best = (-torch.logit(torch.tensor(share, dtype=torch.float64))).requires_grad_()
+        loss(best.expand(8, 2), labels, best.expand(8, 2), weights).backward()
+        torch.testing.assert_close(best.grad, torch.zeros(2, dtype=torch.float64))
+
+
+def test_balanced_and_released_contradict_each_other():
+    with pytest.raises(ValueError, match="not balanced"):
+        Tcm(features=5, classes=4, balanced=True, released_loss=True)
+
+
+def test_a_class_without_source_samples_is_not_felt_by_the_balanced_loss():
+    source, labels, target, weights = random_scores(0)
+    target.requires_grad_()
+    balanced_discriminator_loss(source, labels, target, weights).backward()
+    assert target.grad.any(0).tolist() == [True, True, True, False]
+    none = weights * torch.tensor([0.0, 1, 1, 1])
+    assert balanced_discriminator_loss(source, labels, target, none).isfinite()
+
+
 def test_every_class_with_samples_learns_wherever_they_stand_in_the_batch():
     samples = Samples()
     objective = tcm(samples)
@@ -86,7 +144,7 @@ def test_the_released_loss_is_what_the_authors_code_computes():
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"light": True}, {"detach": False}, {"released_loss": True, "refine": "logit"}]
+    "options", [{}, {"light": True}, {"balanced": True}, {"detach": False}, {"released_loss": True, "refine": "logit"}]
 )
 def test_neither_encoder_nor_head_feels_the_discriminators_loss(options):
     samples = Samples()

@@ -53,6 +53,26 @@ def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: 
     return functional.softplus(-own).mean() + (weights * functional.softplus(target)).sum(1).mean()
 
 
+def balanced_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """The same with both domains counting equally for every class, and all classes that the source has here equally.
+
+    Otherwise a discriminator also learns how much rarer its class is among the target's predictions, and Bayes' rule
+    makes it rarer still.
+
+    Args:
+        source: scores (log-odds of "source"), shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: ρ, shape (m, K); constants.
+    """
+    own = functional.one_hot(labels, source.shape[1]).to(source)
+    there = own.sum(0) > 0
+    tiny = torch.finfo(weights.dtype).tiny
+    of_source = (own * functional.softplus(-source)).sum(0) / own.sum(0).clamp(min=1)
+    of_target = (weights * functional.softplus(target)).sum(0) / weights.sum(0).clamp(min=tiny)
+    return (of_source + of_target)[there].mean()
+
+
 def released_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
     """What the authors' code computes: all source samples go to the discriminator of the last one's class.
 
@@ -76,6 +96,7 @@ class Tcm(Objective):
         light: the K discriminators share their hidden layers; for many classes.
         refine: "bayes" as in the paper, or "logit" as in the authors' code.
         released_loss: train the discriminators as the authors' code does.
+        balanced: train them with both domains counting equally for every class.
         detach: the encoder feels the predictions only; False: the discriminators' answers as well.
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
         momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
@@ -93,6 +114,7 @@ class Tcm(Objective):
         light: bool = False,
         refine: Literal["bayes", "logit"] = "bayes",
         released_loss: bool = False,
+        balanced: bool = False,
         detach: bool = True,
         paper_literal: bool = False,
         momentum: float = 0.0,
@@ -107,7 +129,9 @@ class Tcm(Objective):
             raise ValueError("paper_literal is Eq. 5 as printed, which has no prior")
         if floor is not None and (refine == "logit" or not -math.inf < floor <= 0):
             raise ValueError(f"floor is a logarithm of q, 0 or less, for refine='bayes', got {floor} and {refine!r}")
-        self.refine, self.floor = refine, floor
+        if balanced and released_loss:
+            raise ValueError("released_loss is the authors' code, whose discriminators are not balanced")
+        self.refine, self.floor, self.balanced = refine, floor, balanced
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
@@ -140,7 +164,8 @@ class Tcm(Objective):
         if self.released_loss:
             return released_discriminator_loss(of_source, source.labels, of_target, logits * log_q.exp())
         weights = self._refine(logits, log_q).exp()
-        return discriminator_loss(of_source, source.labels, of_target, weights)
+        loss = balanced_discriminator_loss if self.balanced else discriminator_loss
+        return loss(of_source, source.labels, of_target, weights)
 
     def log_refined(self, features: Tensor, logits: Tensor) -> Tensor:
         """The log ρ of samples that nothing was trained on, by the running statistics; nothing is changed.
@@ -169,7 +194,12 @@ class Tcm(Objective):
 
     def extra_repr(self) -> str:
         """Settings that differ from Eq. 3 to 5 with the shift."""
-        flags = {"released_loss": self.released_loss, "paper_literal": self.paper_literal, "attached": not self.detach}
+        flags = {
+            "released_loss": self.released_loss,
+            "balanced": self.balanced,
+            "paper_literal": self.paper_literal,
+            "attached": not self.detach,
+        }
         told = [f"refine={self.refine!r}"] if self.floor is None else [f"refine={self.refine!r}", f"floor={self.floor}"]
         return ", ".join([*told, *(name for name, on in flags.items() if on)])
 
