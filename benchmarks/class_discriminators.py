@@ -15,9 +15,8 @@ import time
 import torch
 from torch import Tensor, nn
 
-from paretoda.objectives.class_discriminators import ClassDiscriminators
+from paretoda.objectives.class_discriminators import ClassDiscriminators, discriminator_loss
 from paretoda.objectives.discriminator import Discriminator
-from paretoda.objectives.target.tcm import discriminator_loss
 
 
 class Loop(nn.Module):

@@ -10,7 +10,7 @@ from objectives.samples import Samples, adversary_fitted, gradients, silent
 from torch.nn import functional
 
 from paretoda.objectives import Tcm
-from paretoda.objectives.target.tcm import (
+from paretoda.objectives.class_discriminators import (
     balanced_discriminator_loss,
     discriminator_loss,
     released_discriminator_loss,

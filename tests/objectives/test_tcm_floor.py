@@ -11,8 +11,8 @@ from objectives.test_tcm import target_probability, tcm
 from torch.nn import functional
 
 from paretoda.objectives import Tcm
+from paretoda.objectives.class_discriminators import discriminator_loss
 from paretoda.objectives.guide.tcm import TcmGuide
-from paretoda.objectives.target.tcm import discriminator_loss
 
 
 def steep(samples, **options):

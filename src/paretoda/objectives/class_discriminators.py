@@ -1,4 +1,4 @@
-"""K discriminators, one for each class, evaluated as one batched layer.
+"""K discriminators, one for each class, evaluated as one batched layer, and what they lower (Lv et al., 2021, Eq. 4).
 
 Rows lie along the last axis inside, so that the first layer is one matrix product, the second one batched product,
 and BatchNorm over the rows reads memory in order; nothing is transposed in between.
@@ -10,6 +10,7 @@ import math
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from paretoda.objectives.normalisation import Statistics, normalise
 
@@ -60,3 +61,49 @@ class ClassDiscriminators(nn.Module):
         """Shape of the whole."""
         classes, width, features = self.first.shape
         return f"features={features}, classes={classes}, width={width}"
+
+
+def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """A source sample is shown to its own class's discriminator, a target sample to all, weighted by its ρ.
+
+    Args:
+        source: scores (log-odds of "source"), shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: ρ, shape (m, K); constants.
+    """
+    own = source.gather(1, labels.unsqueeze(1))
+    return functional.softplus(-own).mean() + (weights * functional.softplus(target)).sum(1).mean()
+
+
+def balanced_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """The same with both domains counting equally for every class, and all classes that the source has here equally.
+
+    Otherwise a discriminator also learns how much rarer its class is among the target's predictions, and Bayes' rule
+    makes it rarer still.
+
+    Args:
+        source: scores (log-odds of "source"), shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: ρ, shape (m, K); constants.
+    """
+    own = functional.one_hot(labels, source.shape[1]).to(source)
+    there = own.sum(0) > 0
+    tiny = torch.finfo(weights.dtype).tiny
+    of_source = (own * functional.softplus(-source)).sum(0) / own.sum(0).clamp(min=1)
+    of_target = (weights * functional.softplus(target)).sum(0) / weights.sum(0).clamp(min=tiny)
+    return (of_source + of_target)[there].mean()
+
+
+def released_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
+    """What the authors' code computes: all source samples go to the discriminator of the last one's class.
+
+    Args:
+        source: scores, shape (n, K).
+        labels: of the source, shape (n,).
+        target: scores, shape (m, K).
+        weights: logits ⊙ q, shape (m, K), of either sign; constants.
+    """
+    shown = functional.softplus(-source[:, labels[-1]]).mean()
+    return (shown + (weights * functional.softplus(target)).sum(1).mean()) / (2 * source.shape[1])

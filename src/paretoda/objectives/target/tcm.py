@@ -15,7 +15,12 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.class_discriminators import ClassDiscriminators
+from paretoda.objectives.class_discriminators import (
+    ClassDiscriminators,
+    balanced_discriminator_loss,
+    discriminator_loss,
+    released_discriminator_loss,
+)
 from paretoda.objectives.discriminator import Discriminator
 from paretoda.objectives.frozen import frozen
 from paretoda.objectives.prior import ClassPrior
@@ -38,52 +43,6 @@ def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
 def logit_product(logits: Tensor, log_q: Tensor) -> Tensor:
     """The logarithm of softmax(logits ⊙ q), which the authors' code has in the place of `bayes`; same shapes."""
     return functional.log_softmax(logits * log_q.exp(), 1)
-
-
-def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """A source sample is shown to its own class's discriminator, a target sample to all, weighted by its ρ.
-
-    Args:
-        source: scores (log-odds of "source"), shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
-        weights: ρ, shape (m, K); constants.
-    """
-    own = source.gather(1, labels.unsqueeze(1))
-    return functional.softplus(-own).mean() + (weights * functional.softplus(target)).sum(1).mean()
-
-
-def balanced_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """The same with both domains counting equally for every class, and all classes that the source has here equally.
-
-    Otherwise a discriminator also learns how much rarer its class is among the target's predictions, and Bayes' rule
-    makes it rarer still.
-
-    Args:
-        source: scores (log-odds of "source"), shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
-        weights: ρ, shape (m, K); constants.
-    """
-    own = functional.one_hot(labels, source.shape[1]).to(source)
-    there = own.sum(0) > 0
-    tiny = torch.finfo(weights.dtype).tiny
-    of_source = (own * functional.softplus(-source)).sum(0) / own.sum(0).clamp(min=1)
-    of_target = (weights * functional.softplus(target)).sum(0) / weights.sum(0).clamp(min=tiny)
-    return (of_source + of_target)[there].mean()
-
-
-def released_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """What the authors' code computes: all source samples go to the discriminator of the last one's class.
-
-    Args:
-        source: scores, shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
-        weights: logits ⊙ q, shape (m, K), of either sign; constants.
-    """
-    shown = functional.softplus(-source[:, labels[-1]]).mean()
-    return (shown + (weights * functional.softplus(target)).sum(1).mean()) / (2 * source.shape[1])
 
 
 class Tcm(Objective):
