@@ -16,6 +16,7 @@ from paretoda.job.segmentation.predictor import is_segmentation, load_scene_pred
 from paretoda.job.segmentation.results import measured
 from paretoda.job.settings import SettingsError
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
+from paretoda.report.scenes import hexadecimal
 
 METHODS = [name for name in SEGMENTATION_METHODS if name != "cycada"]
 
@@ -83,6 +84,11 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     page = directory.report.read_text()
     assert page.count('class="views"') == 8
     assert "Overlap (IoU), held-out source" in page
+    key = page.split("Scenes of the target")[1].split('class="views"')[0]
+    assert all(
+        f'<i style="--own:{colour}"></i>{name}</li>' in key
+        for name, colour in zip(run.classes, hexadecimal(run.model.colours), strict=True)
+    )
     assert "oracle" not in page.split("<body")[1].lower().replace("oracle accuracy", "")
     refined = alone.probabilities(samples.read([0])[0], refined=True)
     torch.testing.assert_close(refined.sum(0), torch.ones(48, 64))
