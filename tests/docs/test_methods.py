@@ -15,9 +15,8 @@ from paretoda.bench.contenders import cross, plan
 from paretoda.bench.suites import find_suite
 from paretoda.bench.tuning import tune_weights
 from paretoda.cli.app import app
-from paretoda.cli.benching import split
 from paretoda.cli.errors import exit_code
-from paretoda.cli.options import SETTINGS, given_settings
+from paretoda.cli.options import SETTINGS, given_settings, split
 from paretoda.data import make_pair
 from paretoda.job.build import make_step, pair_settings
 from paretoda.job.settings import make_settings

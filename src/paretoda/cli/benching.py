@@ -182,13 +182,8 @@ def _failure(row: Row) -> str:
     return f"{row['task']}, {row['name']}{tried}, seed {row['seed']} failed: {row['error']}"
 
 
-def split(text: str | None) -> tuple[str, ...]:
-    """The parts of a list that was written with commas."""
-    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
-
-
 def numbers(parts: Sequence[str]) -> tuple[float, ...]:
-    """The same as numbers."""
+    """The parts of a list as numbers."""
     try:
         return tuple(float(part) for part in parts)
     except ValueError as error:

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
+from paretoda.cli.options import Json, Preset, Quiet, given_settings, split, with_settings
 
 
 @with_settings(leave_out=("method", "target_loss", "scheme", "lr", "seed", "reference"))
@@ -49,7 +49,7 @@ def bench(  # noqa: PLR0913  (options, not arguments)
     **settings: Any,
 ) -> None:
     """Compare methods, target losses and schemes over tasks and seeds; resumable, with tables and a page."""
-    from paretoda.cli.benching import Wanted, numbers, run_bench, split
+    from paretoda.cli.benching import Wanted, numbers, run_bench
     from paretoda.cli.screen import Screen
 
     wanted = Wanted(

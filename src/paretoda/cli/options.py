@@ -22,6 +22,11 @@ List = tuple[str, ...]
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 
 
+def split(text: str | None) -> List:
+    """The parts of a list that was written with commas."""
+    return tuple(part.strip() for part in (text or "").split(",") if part.strip())
+
+
 @dataclass(frozen=True)
 class Setting:
     """An option of `adapt`.

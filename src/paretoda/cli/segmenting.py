@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from paretoda.cli.options import split
 from paretoda.cli.screen import Screen
 from paretoda.core.names import unknown
 from paretoda.data.labels import listed
@@ -116,7 +117,7 @@ def evaluate_scenes(
 
 def _chosen(classes: str, known: Sequence[str]) -> tuple[str, ...]:
     """The classes that the user wrote, with commas between them."""
-    names = tuple(dict.fromkeys(name.strip() for name in classes.split(",") if name.strip()))
+    names = tuple(dict.fromkeys(split(classes)))
     for name in names:
         if name not in known:
             raise RunError(f"--classes: {unknown('class', name, known)}")

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from paretoda.cli.benching import split
+from paretoda.cli.options import split
 from paretoda.cli.screen import Screen
 from paretoda.studies.ask import Ask
 from paretoda.studies.catalogue import make_study
