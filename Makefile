@@ -43,7 +43,7 @@ test-all: lint
 
 # No extras, so the tests of these parts alone; old packages warn of what newer ones under them will drop.
 LOWEST := .venv-lowest
-LOWEST_TESTS := core schemes contracts gradients models objectives evaluation data training job estimator report cli
+LOWEST_TESTS := core io schemes contracts gradients models objectives evaluation data training run tasks estimator report cli
 $(LOWEST)/installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
 	$(LOWEST)/bin/python -m pip install --quiet -c constraints-lowest.txt -e . pandas pytest pytest-xdist hypothesis

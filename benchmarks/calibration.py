@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 import torch
 
+from paretoda.api import adapt
 from paretoda.data import open_samples
 from paretoda.evaluation.calibration import fit_temperature
 from paretoda.evaluation.metrics import accuracy, expected_calibration_error, selective
 from paretoda.evaluation.validators.dev import DEV, truncated
-from paretoda.job.adapt import adapt
-from paretoda.job.inputs import open_inputs
+from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.training.snapshot import take_snapshot
 
 CPU = torch.device("cpu")

@@ -15,8 +15,8 @@ import time
 import torch
 from torch import Tensor, nn
 
-from paretoda.objectives.class_discriminators import ClassDiscriminators, discriminator_loss
-from paretoda.objectives.discriminator import Discriminator
+from paretoda.objectives.parts.class_discriminators import ClassDiscriminators, discriminator_loss
+from paretoda.objectives.parts.discriminator import Discriminator
 
 
 class Loop(nn.Module):

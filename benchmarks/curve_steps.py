@@ -25,9 +25,9 @@ def stepper(point: Point, variant: str) -> Callable[[], None]:
     from torch import nn
 
     import paretoda
-    from paretoda.domains import Objective, Source, Target
     from paretoda.objectives import CrossEntropy, Dann, Information, Tcm
     from paretoda.schemes import SCHEMES
+    from paretoda.types import Objective, Source, Target
 
     torch.manual_seed(0)
     shape = 256, point.classes

@@ -69,8 +69,7 @@ def _taken(read: Callable[..., Iterable[Any]], *arguments: object) -> None:
 def _ways(folder: Path, images: int, size: int) -> tuple[dict[str, Callable[[], object]], int]:
     """Every way to read so many images, and how many they really are."""
     from paretoda.data import PairSettings, make_pair, rows
-    from paretoda.data.ahead import in_order
-    from paretoda.data.reading import Reading
+    from paretoda.data.prefetching import Reading, prefetch
 
     rows._MEMORY = 0  # nothing is kept: every image is decoded every time
     settings = PairSettings(batch_size=32, image_size=size, augment="standard", reading=Reading(0))
@@ -87,9 +86,9 @@ def _ways(folder: Path, images: int, size: int) -> tuple[dict[str, Callable[[], 
         "bare, 2 processes": lambda: _in_processes(paths, side, 2),
     }
     for workers in (0, 1, 2):
-        ways[f"evaluation, {workers} workers"] = partial(_taken, in_order, pair.target.evaluate, places, workers)
+        ways[f"evaluation, {workers} workers"] = partial(_taken, prefetch, pair.target.evaluate, places, workers)
     for workers in (0, 1, 2):
-        ways[f"training, {workers} workers"] = partial(_taken, in_order, pair.batch, range(steps), workers)
+        ways[f"training, {workers} workers"] = partial(_taken, prefetch, pair.batch, range(steps), workers)
     for workers in (1, 2):
         ways[f"training, {workers} processes of DataLoader"] = partial(
             _taken, _loaded, pair.batch, range(steps), workers

@@ -13,13 +13,12 @@ import torch
 from scene_frequencies import shares
 
 from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import find_suite
-from paretoda.bench.tasks import Task
+from paretoda.bench.suites import Task, find_suite
 from paretoda.data.segmentation import make_scene_pair
-from paretoda.job.segmentation.build import make_scene_step
-from paretoda.job.segmentation.inputs import scene_pair_settings
-from paretoda.job.settings import Settings, make_settings
-from paretoda.objectives.label_shift import LabelShift, frequency_ratios
+from paretoda.objectives.parts.class_prior import LabelShift, frequency_ratios
+from paretoda.run.settings import Settings, make_settings
+from paretoda.tasks.segmentation.build import make_scene_step
+from paretoda.tasks.segmentation.inputs import scene_pair_settings
 from paretoda.training.seeding import seed_everything
 
 STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)

@@ -65,7 +65,7 @@ def _made(scratch: Path, count: int) -> Path:
 def opened(way: str, folder: Path) -> dict[str, float]:
     """What one way of opening the folder costs this process."""
     from paretoda.data import open_samples
-    from paretoda.data.folders import find_images, unlabelled_folder
+    from paretoda.data.open.folders import find_images, unlabelled_folder
 
     if way == "folder, from the index":  # written by the first call
         unlabelled_folder(folder, cached=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import fmean
 
-from paretoda.bench.selection import select_variants
+from paretoda.bench.contenders import select_variants
 from paretoda.bench.store import Store
 from paretoda.bench.suites import find_suite
 from paretoda.objectives import ALIGNMENTS

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from paretoda.models.resnet import resnet50
+from paretoda.models.backbones.resnet import resnet50
 
 Network: TypeAlias = Literal["cnn", "resnet50"]
 CLASSES = 12

@@ -12,9 +12,8 @@ from pathlib import Path
 import torch
 
 from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import find_suite
-from paretoda.bench.tasks import Part
-from paretoda.data.segmentation.frequencies import class_shares
+from paretoda.bench.suites import Part, find_suite
+from paretoda.data.segmentation.pair import class_shares
 
 
 def shares(part: Part, data: Path | None) -> torch.Tensor:

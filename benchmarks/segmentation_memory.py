@@ -14,10 +14,10 @@ import sys
 import torch
 from memory import _CLEAR, _resident
 
-from paretoda.data.driving import DRIVING_CLASSES, driving_scenes
-from paretoda.job.build import make_step
-from paretoda.job.segmentation.inputs import open_scene_inputs
-from paretoda.job.settings import make_settings
+from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
+from paretoda.run.settings import make_settings
+from paretoda.tasks.classification.build import make_step
+from paretoda.tasks.segmentation.inputs import open_scene_inputs
 
 WAYS = {
     "plain sum": {"scheme": "linear"},

@@ -19,10 +19,10 @@ import numpy as np
 import torch
 from memory import _CLEAR, _resident
 
-from paretoda.job.build import make_step
-from paretoda.job.inputs import open_inputs
-from paretoda.job.settings import make_settings
-from paretoda.models.compiling import compile_encoder
+from paretoda.models.compilation import compile_encoder
+from paretoda.run.settings import make_settings
+from paretoda.tasks.classification.build import make_step
+from paretoda.tasks.classification.inputs import open_inputs
 
 WAYS: dict[str, dict[str, Any]] = {
     "plain sum (`--scheme linear`)": {"scheme": "linear"},

@@ -23,12 +23,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from paretoda import schemes
+    from paretoda.api import adapt, segment
     from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
     from paretoda.gradients import MicroBatches, NonFiniteError, Report, backward
-    from paretoda.job.adapt import adapt, segment
-    from paretoda.job.run import Run
-    from paretoda.job.segmentation.results import SceneRun
+    from paretoda.tasks.classification.run import Run
+    from paretoda.tasks.segmentation.run import SceneRun
 
 _HOMES = {
     "MicroBatches": "paretoda.gradients",
@@ -36,11 +35,11 @@ _HOMES = {
     "ParetoDAClassifier": "paretoda.estimator",
     "ParetoDATransformer": "paretoda.estimator",
     "Report": "paretoda.gradients",
-    "Run": "paretoda.job.run",
-    "SceneRun": "paretoda.job.segmentation.results",
-    "adapt": "paretoda.job.adapt",
+    "Run": "paretoda.tasks.classification.run",
+    "SceneRun": "paretoda.tasks.segmentation.run",
+    "adapt": "paretoda.api",
     "backward": "paretoda.gradients",
-    "segment": "paretoda.job.adapt",
+    "segment": "paretoda.api",
 }
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from paretoda.bench.facts import facts_of
+from paretoda.bench.layouts import facts_of
 
 SPELLED = {"Real World": "Real_World"}
 """What the Transfer-Learning-Library calls a domain."""

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import sklearn
 
-from paretoda.bench.baselines import BASELINES, logistic_regression, propagated
+from paretoda.bench.baselines import BASELINES, coral, logistic_regression, propagated
+from paretoda.bench.execute import _baseline
 from paretoda.bench.loading import Loaded
-from paretoda.bench.scalings import coral
-from paretoda.bench.taking import _baseline
 from paretoda.data import open_samples
 
 

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 from bench.copies import LAYOUTS, few, official, write_classes, write_list
 
-from paretoda.bench.facts import known_facts
-from paretoda.bench.layouts import home_of, place_of
+from paretoda.bench.layouts import home_of, known_facts, place_of
 from paretoda.bench.loading import load
-from paretoda.bench.paper_suites import PAPER_SUITES
-from paretoda.data.errors import DataError
+from paretoda.bench.suites import PAPER_SUITES
+from paretoda.errors import DataError
 
 HOMES = {
     "office31": ("", "office31", "Office-31", "office", "office31/domain_adaptation_images", "Original_images"),

@@ -5,9 +5,9 @@ import pytest
 from PIL import Image
 
 from paretoda.bench.contenders import plan
-from paretoda.bench.paper_rows import paper_contenders
-from paretoda.bench.paper_suites import PAPER_SUITES
-from paretoda.bench.taking import take
+from paretoda.bench.execute import execute_run
+from paretoda.bench.paper import paper_contenders
+from paretoda.bench.suites import PAPER_SUITES
 
 CLASSES = ("mug", "pen", "ruler")
 ROWS = {
@@ -36,7 +36,7 @@ def photographs(tmp_path_factory):
 @pytest.mark.parametrize("row", ROWS)
 def test_a_row_of_the_paper_runs(row, photographs, tmp_path):
     (spec,) = plan("office31", PAPER_SUITES["office31"], [ROWS[row]], seeds=1, tasks=["A-W"])
-    line = take(spec, photographs, tmp_path)
+    line = execute_run(spec, photographs, tmp_path)
     assert line["config"]["backbone"] == "resnet50"
     assert line["config"]["image_size"] == 224
     assert 0 <= line["accuracy"]["chosen"] <= 1

@@ -8,10 +8,11 @@ import pytest
 from bench.copies import few, official, write_classes
 
 from paretoda.bench.contenders import Contender, RunSpec
-from paretoda.bench.paper_rows import left_out, paper_contenders, paper_rows
-from paretoda.bench.paper_suites import PAPER_SUITES
-from paretoda.job.settings import SettingsError, make_settings
-from paretoda.training.schedules import inverse_decay
+from paretoda.bench.paper import left_out, paper_contenders, paper_rows
+from paretoda.bench.suites import PAPER_SUITES
+from paretoda.errors import SettingsError
+from paretoda.run.settings import make_settings
+from paretoda.training.optimisers import inverse_decay
 
 TINY = ("--backbone", "cnn", "--image-size", 16, "--augment", "flip", "--steps", 3, "--batch-size", 6)
 TINY = (*TINY, "--bottleneck", 8, "--select", "last", "--seeds", 1, "--jobs", 1)

@@ -5,13 +5,10 @@ import json
 import pytest
 from bench.made import SUITE, SUM
 
-from paretoda.bench.bench import Bench
-from paretoda.bench.contender_files import baseline, read_contenders
-from paretoda.bench.contenders import Contender, RunSpec, cross, plan
-from paretoda.bench.jobs import Tally
+from paretoda.bench.contenders import Contender, RunSpec, baseline, cross, plan, read_contenders
+from paretoda.bench.jobs import Bench, Tally
 from paretoda.bench.suites import SUITES, find_suite
-from paretoda.data.errors import DataError
-from paretoda.job.settings import SettingsError
+from paretoda.errors import DataError, SettingsError
 
 
 def spec(**settings):

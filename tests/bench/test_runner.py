@@ -7,14 +7,11 @@ import numpy as np
 import pytest
 from bench.made import ALONE, QUICK, SUITE, SUM, specs
 
-from paretoda.bench.bench import Bench
-from paretoda.bench.contender_files import baseline
-from paretoda.bench.contenders import Contender
-from paretoda.bench.jobs import How
-from paretoda.bench.runner import TRIES, run_local
+from paretoda.bench.contenders import Contender, baseline
+from paretoda.bench.jobs import Bench, Execution
+from paretoda.bench.runner import TRIES, Worker, execute_in_worker, run_local
 from paretoda.bench.store import Store
-from paretoda.bench.worker import Worker, take_run
-from paretoda.job.directory import RunError
+from paretoda.errors import RunError
 
 
 def numbers(rows):
@@ -103,7 +100,7 @@ def test_ctrl_c_while_a_worker_starts_leaves_no_process(monkeypatch, tmp_path):
         return old
 
     before = set(multiprocessing.active_children())
-    monkeypatch.setattr("paretoda.bench.worker.signal.pthread_sigmask", pressed)
+    monkeypatch.setattr("paretoda.bench.runner.signal.pthread_sigmask", pressed)
     with pytest.raises(KeyboardInterrupt):
-        Worker(How(take_run, None, tmp_path))
+        Worker(Execution(execute_in_worker, None, tmp_path))
     assert set(multiprocessing.active_children()) == before

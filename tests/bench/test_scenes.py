@@ -3,15 +3,12 @@
 import numpy as np
 import pytest
 
-from paretoda.bench.contender_files import read_contenders
-from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan, run_folder
-from paretoda.bench.scene_suites import SCENE_SUITES
+from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan, read_contenders, run_folder
+from paretoda.bench.execute import execute_run
 from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import SUITES
-from paretoda.bench.taking import take
-from paretoda.bench.tasks import Part, Suite, Task
-from paretoda.data.driving import DRIVING_CLASSES
-from paretoda.data.errors import DataError
+from paretoda.bench.suites import SCENE_SUITES, SUITES, Part, Suite, Task
+from paretoda.data.drawn.streets import DRIVING_CLASSES
+from paretoda.errors import DataError
 from paretoda.report.tables import make_table
 
 SETTINGS = {"task": "segmentation", "size": "48x36"}
@@ -27,7 +24,7 @@ def tiny(monkeypatch):
 
 
 def row(settings, tmp_path):
-    return take(RunSpec("tiny", "flat-muted", Contender("one", settings), 0), None, tmp_path / "data")
+    return execute_run(RunSpec("tiny", "flat-muted", Contender("one", settings), 0), None, tmp_path / "data")
 
 
 def test_a_run_has_overlaps_for_the_table_and_its_weights(tiny, tmp_path):
@@ -43,7 +40,7 @@ def test_a_run_has_overlaps_for_the_table_and_its_weights(tiny, tmp_path):
 
 def test_the_runs_own_files_are_kept_where_that_is_wanted(tmp_path):
     spec = RunSpec("tiny", "flat-muted", Contender("one", {**QUICK, "method": "source-only"}), 0, keep=True)
-    take(spec, None, tmp_path / "data")
+    execute_run(spec, None, tmp_path / "data")
     assert (run_folder(tmp_path, spec) / "model.safetensors").is_file()
 
 

@@ -2,7 +2,7 @@
 
 from bench.made import SUM, specs
 
-from paretoda.bench.selection import select_variants
+from paretoda.bench.contenders import select_variants
 
 
 def row(lr, score, accuracy, **more):

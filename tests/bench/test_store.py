@@ -9,7 +9,7 @@ import pytest
 
 from paretoda.bench.store import Store
 from paretoda.cli.errors import sentence
-from paretoda.job.directory import RunError
+from paretoda.errors import RunError
 
 
 def row(key, **more):

@@ -7,7 +7,7 @@ import pytest
 from bench.copies import LAYOUTS, domainbed, few, lists_alone, official, published, write_classes
 
 import paretoda.bench.suite_doctor
-from paretoda.bench.facts import facts_of, known_facts
+from paretoda.bench.layouts import facts_of, known_facts
 from paretoda.bench.suite_doctor import examine_suite
 
 

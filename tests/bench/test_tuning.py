@@ -3,12 +3,10 @@
 import pytest
 from bench.made import ALONE, FLAGS, SUITE, SUM, specs
 
-from paretoda.bench.contender_files import baseline
-from paretoda.bench.contenders import Contender
+from paretoda.bench.contenders import GRID, Contender, baseline, select_variants, told, tune_weights, weight_variants
 from paretoda.bench.jobs import results
-from paretoda.bench.selection import select_variants
-from paretoda.bench.tuning import GRID, told, tune_weights, weight_variants
-from paretoda.job.settings import SettingsError, make_settings
+from paretoda.errors import SettingsError
+from paretoda.run.settings import make_settings
 
 BOTH = {"method": "dann+tcm+im", "scheme": "linear"}
 

@@ -13,8 +13,8 @@ from paretoda.report.compare import runs_page
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
 from paretoda.report.page import Comparison, run_page
+from paretoda.report.pictures import thumbnail
 from paretoda.report.scatter import feature_map
-from paretoda.report.thumbnails import thumbnail
 
 EVIL = "<script>alert(1)</script>"
 CLASSES = ("cat", EVIL, "a-class-with-an-uncommonly-long-name-and-no-space-in-it")

@@ -11,8 +11,8 @@ import pytest
 from cli.conftest import CLASSES, Write
 from cli.processes import SMALL, Ended, Inside, ended, rows_of, start, weights
 
-from paretoda.job.adapt import adapt
-from paretoda.job.config_file import read_toml
+from paretoda.api import adapt
+from paretoda.io.toml import read_toml
 
 
 def test_a_run_leaves_everything_and_says_what_it_did(finished: tuple[Path, Ended]) -> None:

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from cli.processes import Inside
 from data.segmentation.conftest import Writer
-from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 from PIL import Image
+from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
-from paretoda.data.splits import split
+from paretoda.data.batching import split
 
 QUICK = ("--steps", "6", "--batch-size", "2", "--evaluate-every", "3", "--refresh-every", "3", "--device", "cpu")
 SPOILED = {

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from cli.processes import command
 from data.segmentation.conftest import Writer
-from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
+from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
-from paretoda.data.segmentation.tables import CAMVID, TABLES
+from paretoda.data.segmentation.label_tables import CAMVID, TABLES
 
 QUICK = ("--steps", "2", "--batch-size", "2", "--size", "32x24", "--select", "last", "--device", "cpu")
 TABLE = "cityscapes-as-camvid"

@@ -7,7 +7,7 @@ import pytest
 
 from paretoda.cli.errors import EXPECTED, INTERRUPTED
 from paretoda.cli.options import SETTINGS, List, Setting, given_settings
-from paretoda.job.settings import Settings
+from paretoda.run.settings import Settings
 
 
 def written(annotation: Any) -> Any:

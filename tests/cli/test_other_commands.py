@@ -13,7 +13,7 @@ from cli.conftest import CLASSES, Write
 from cli.processes import Ended, Inside, command, environment, rows_of
 from rich.console import Console
 
-from paretoda.cli.progress import Progress
+from paretoda.cli.console import Progress
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["adapt", "--help"]])

@@ -10,8 +10,8 @@ from cli.processes import SMALL, Inside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.cli.plain_text import LONGEST, shortened, shown
-from paretoda.job.errors import SettingsError
+from paretoda.cli.console import LONGEST, shortened, shown
+from paretoda.errors import SettingsError
 
 EVIL = ("\x1b]0;owned\x07<script>alert(1)</script>", "=cmd|' /C calc'!A0", 'a"b\nc\x9b31m\u202e')
 

@@ -6,8 +6,8 @@ import shutil
 import numpy as np
 import pytest
 from cli.processes import command
-from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 from PIL import Image
+from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
 QUICK = ("--steps", "4", "--batch-size", "2", "--evaluate-every", "2", "--refresh-every", "2", "--device", "cpu")
 

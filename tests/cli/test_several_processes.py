@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 from cli.processes import Ended, ended, environment, rows_of, start
-from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
+from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
 SETTINGS = ("--steps", 12, "--evaluate-every", 6, "--checkpoint-every", 3, "--bottleneck", 8, "--batch-size", 9)
 LOSES_ONE = """
 import os, signal, sys
 from paretoda.cli import main
 from paretoda.training.loop import fit as taken
-import paretoda.job.training as training
+import paretoda.run.train as training
 
 def fit(step, batches, *, after, **how):
     def lost(done, _report):

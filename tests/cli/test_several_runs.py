@@ -5,8 +5,8 @@ import shutil
 import numpy as np
 import pytest
 from cli.processes import command, rows_of
-from job.segmentation.conftest import bands, folders, streets  # noqa: F401  (fixtures)
 from PIL import Image
+from tasks.segmentation.conftest import bands, folders, streets  # noqa: F401  (fixtures)
 
 QUICK = ("--steps", "4", "--batch-size", "2", "--evaluate-every", "2", "--device", "cpu")
 FDA = ("--task", "segmentation", "--method", "fda", "--target-loss", "none", "--scheme", "linear", *QUICK)

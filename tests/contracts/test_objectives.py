@@ -11,7 +11,6 @@ from objectives.samples import Samples, gradients, silent
 from torch import nn
 
 import paretoda.objectives
-from paretoda.domains import Objective, Target
 from paretoda.objectives import (
     ALIGNMENTS,
     GUIDES,
@@ -39,6 +38,7 @@ from paretoda.objectives import (
     make_guide,
     make_target_loss,
 )
+from paretoda.types import Objective, Target
 
 TABLES = {"source": SOURCE_LOSSES, "alignment": ALIGNMENTS, "target": TARGET_LOSSES, "guide": GUIDES}
 NAMES = [(kind, name) for kind, table in TABLES.items() for name, make in table.items() if make is not None]

@@ -7,16 +7,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from job.conftest import SMALL, blobs
+from run.conftest import SMALL, blobs
 
 import paretoda.training.strategies
+from paretoda.api import adapt
 from paretoda.core.problem import reads_guide
 from paretoda.data import open_samples
-from paretoda.job.adapt import adapt
-from paretoda.job.directory import RunDirectory, RunError
-from paretoda.job.predictor import load_predictor
-from paretoda.job.settings import SettingsError, make_settings
+from paretoda.errors import RunError, SettingsError
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.settings import make_settings
 from paretoda.schemes import SCHEMES
+from paretoda.tasks.classification.predictor import load_predictor
 from paretoda.training.strategies import STRATEGIES
 from paretoda.training.strategy import Strategy
 

@@ -2,7 +2,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.augmentation import colour_jitter, random_crops
+from paretoda.data.transforms import colour_jitter, random_crops
 
 IMAGES = torch.rand((6, 3, 12, 12), generator=torch.Generator().manual_seed(0))
 

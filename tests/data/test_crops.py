@@ -4,13 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from paretoda.data.arrays import array_samples
-from paretoda.data.augmentation import random_mirrors
-from paretoda.data.crops import CROPS, ten_crops
-from paretoda.data.errors import DataError
+from paretoda.data.open.arrays import array_samples
 from paretoda.data.rows import tensors_of
 from paretoda.data.scaling import FeatureTransform
-from paretoda.data.transforms import ImageTransform
+from paretoda.data.transforms import CROPS, ImageTransform, random_mirrors, ten_crops
+from paretoda.errors import DataError
 
 PHOTOS = np.random.default_rng(0).integers(0, 256, (3, 32, 32, 3), dtype=np.uint8)
 PLAIN = ImageTransform(28, 3, (0.0,) * 3, (1.0,) * 3, "standard")

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.errors import DataError
 from paretoda.data.labels import Labels, from_integers, from_names, listed, matched
+from paretoda.errors import DataError
 
 
 @given(st.lists(st.integers(-(10**6), 10**6), min_size=1, max_size=40))

@@ -7,9 +7,10 @@ import pytest
 import torch
 from PIL import Image
 
-from paretoda.data import PairSettings, examine, files, make_pair, open_samples
-from paretoda.data.errors import DataError
-from paretoda.data.reading import Reading
+from paretoda.data import PairSettings, examine, make_pair, open_samples
+from paretoda.data.open import files
+from paretoda.data.prefetching import Reading
+from paretoda.errors import DataError
 
 SETTINGS = PairSettings(batch_size=5, least_target=2, image_size=16, augment="strong", held_out=0.2)
 
@@ -22,12 +23,12 @@ def pair_with(workers: int, folders: tuple[Path, Path]):
 @pytest.mark.parametrize("memory", [0, 2**29], ids=["read anew", "kept"])
 def test_threads_change_no_batch_and_no_pass(two_folders, workers, memory, monkeypatch) -> None:
     monkeypatch.setattr("paretoda.data.rows._MEMORY", memory)
-    monkeypatch.setattr("paretoda.data.ahead._PIECE", 4)
-    from paretoda.data.ahead import in_order
+    monkeypatch.setattr("paretoda.data.prefetching._PIECE", 4)
+    from paretoda.data.prefetching import prefetch
 
     plain, threaded = pair_with(0, two_folders), pair_with(workers, two_folders)
     assert (plain.workers, threaded.workers) == (0, workers)
-    batches = in_order(threaded.batch, range(12), workers)
+    batches = prefetch(threaded.batch, range(12), workers)
     for step, batch in enumerate(batches):
         for name, tensor in vars(plain.batch(step)).items():
             assert torch.equal(getattr(batch, name), tensor)

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.order import balanced, endless
+from paretoda.data.batching import balanced, endless
 
 seeds = st.integers(0, 2**70)
 

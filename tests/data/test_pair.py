@@ -6,11 +6,11 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.errors import DataError
-from paretoda.data.making import make_pair
+from paretoda.data.build_pair import make_pair
 from paretoda.data.pair import DomainPair
 from paretoda.data.settings import PairSettings
-from paretoda.domains import Batch
+from paretoda.errors import DataError
+from paretoda.types import Batch
 
 settings_of = st.builds(
     PairSettings, seed=st.integers(0, 2**40), batch_size=st.integers(1, 60), class_balanced=st.booleans()

@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from paretoda.data import rows
-from paretoda.data.arrays import array_samples
-from paretoda.data.folders import unlabelled_folder
+from paretoda.data.open.arrays import array_samples
+from paretoda.data.open.folders import unlabelled_folder
 from paretoda.data.rows import image_rows, tensors_of
 from paretoda.data.scaling import z_scores
 from paretoda.data.transforms import ImageTransform

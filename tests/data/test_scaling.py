@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from paretoda.data.errors import DataError
 from paretoda.data.scaling import fit_scaling, z_scores
 from paretoda.data.transforms import transform_from_json
+from paretoda.errors import DataError
 
 RNG = np.random.default_rng(0)
 X = (RNG.normal(size=(50, 4)) * [1, 10, 0.01, 5] + [0, 5, 100, -3]).astype(np.float32)

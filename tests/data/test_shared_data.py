@@ -8,9 +8,9 @@ import pytest
 import torch
 from sklearn.linear_model import LogisticRegression
 
-from paretoda.data.doctor import examine
-from paretoda.data.making import make_pair
-from paretoda.data.opening import open_samples
+from paretoda.data.build_pair import make_pair
+from paretoda.data.doctor.examine import examine
+from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import tensors_of
 from paretoda.data.settings import PairSettings
 

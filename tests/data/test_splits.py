@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.splits import split, stratified_split
+from paretoda.data.batching import split, stratified_split
 
 shares = st.floats(0, 0.5)
 

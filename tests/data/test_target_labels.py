@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from paretoda.data.making import make_pair
+from paretoda.data.build_pair import make_pair
 from paretoda.data.pair import DomainPair
 from paretoda.data.settings import PairSettings
 

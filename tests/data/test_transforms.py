@@ -5,8 +5,8 @@ import pytest
 import torch
 from PIL import Image
 
-from paretoda.data.errors import DataError
 from paretoda.data.transforms import IMAGENET, ImageTransform, transform_from_json
+from paretoda.errors import DataError
 
 PHOTO = np.random.default_rng(0).integers(0, 256, (20, 30, 3), dtype=np.uint8)
 GREY = PHOTO[..., 0]

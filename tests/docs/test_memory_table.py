@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from paretoda.job.combinations import REFUSED, table
+from paretoda.run.compatibility import REFUSED, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "memory.md"
 

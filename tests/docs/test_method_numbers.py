@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from paretoda.bench.suites import find_suite
-from paretoda.job.config_file import read_toml
+from paretoda.io.toml import read_toml
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
 from paretoda.schemes import SCHEMES
 from paretoda.training.strategies import STRATEGIES

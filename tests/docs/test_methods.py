@@ -11,18 +11,17 @@ import pytest
 import torch
 import typer
 
-from paretoda.bench.contenders import cross, plan
+from paretoda.bench.contenders import cross, plan, tune_weights
 from paretoda.bench.suites import find_suite
-from paretoda.bench.tuning import tune_weights
 from paretoda.cli.app import app
 from paretoda.cli.errors import exit_code
 from paretoda.cli.options import SETTINGS, given_settings, split
 from paretoda.data import make_pair
-from paretoda.job.build import make_step, pair_settings
-from paretoda.job.settings import make_settings
-from paretoda.job.training import train
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
+from paretoda.run.settings import make_settings
+from paretoda.run.train import train
 from paretoda.schemes import SCHEMES
+from paretoda.tasks.classification.build import make_step, pair_settings
 from paretoda.training.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,10 @@ import pytest
 import torch
 from cli.processes import command
 from data.segmentation.conftest import Writer
-from job.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
+from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
-from paretoda.data.segmentation.tables import SYNTHIA
-from paretoda.models.resnet import resnet101
+from paretoda.data.segmentation.label_tables import SYNTHIA
+from paretoda.models.backbones.resnet import resnet101
 
 SMALL = ("--steps", 2, "--batch-size", 2)
 PAGE = (Path(__file__).parents[2] / "docs" / "segmentation.md").read_text(encoding="utf-8")

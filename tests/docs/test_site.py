@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paretoda.job.settings import Settings
+from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES
 
 ROOT = Path(__file__).parents[2]

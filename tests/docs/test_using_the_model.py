@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from job.export import made
 from PIL import Image
+from run.export import made
 
 from paretoda.data import open_samples
-from paretoda.job.export.exporting import export_run
-from paretoda.job.predictor import load_predictor
+from paretoda.run.export.export import export_run
+from paretoda.tasks.classification.predictor import load_predictor
 
 PAGE = (Path(__file__).parents[2] / "docs" / "using-the-model.md").read_text(encoding="utf-8")
 ONNX, PROGRAM, PLAIN = re.findall(r"^```py\n(.*?)^```", PAGE, re.DOTALL | re.MULTILINE)

@@ -6,11 +6,12 @@ import pytest
 import torch
 
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
+from paretoda.errors import SettingsError
 from paretoda.estimator import NegativeTransferWarning
 from paretoda.estimator.parameters import NOT_FOR_ARRAYS
-from paretoda.job.interrupt import InterruptedRunError
-from paretoda.job.run import Run
-from paretoda.job.settings import Settings, SettingsError
+from paretoda.run.interrupt import InterruptedRunError
+from paretoda.run.settings import Settings
+from paretoda.tasks.classification.run import Run
 
 
 def same(one, two):
@@ -176,13 +177,13 @@ def test_negative_transfer_is_a_warning_and_a_stop_is_an_interrupt(toy, small, m
     def worse(*_given, **_settings):
         return Run(**{**vars(run), "negative_transfer": "Adaptation may have made the model worse."})
 
-    monkeypatch.setattr("paretoda.estimator.fitting.adapt", worse)
+    monkeypatch.setattr("paretoda.api.adapt", worse)
     with pytest.warns(NegativeTransferWarning, match="made the model worse"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)
 
     def stopped(*_given, **_settings):
         raise InterruptedRunError("stopped after 3 of 6 steps")
 
-    monkeypatch.setattr("paretoda.estimator.fitting.adapt", stopped)
+    monkeypatch.setattr("paretoda.api.adapt", stopped)
     with pytest.raises(KeyboardInterrupt, match="3 of 6"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)

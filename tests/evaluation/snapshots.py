@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import torch
 from torch import Tensor, nn
 
-from paretoda.domains import Model, Snapshot, Source, Target
+from paretoda.types import Model, Snapshot, Source, Target
 
 
 def linear_model(width: int, classes: int, weight: Tensor | None = None) -> Model:

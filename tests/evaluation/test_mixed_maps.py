@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from paretoda.domains import Model, Snapshot, Source, Target
-from paretoda.evaluation.mixed_maps import mixed_maps
 from paretoda.evaluation.validators import MixVal
+from paretoda.evaluation.validators.mixval import mixed_maps
+from paretoda.types import Model, Snapshot, Source, Target
 
 
 class Sign(Model):

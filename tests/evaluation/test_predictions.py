@@ -6,9 +6,9 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.domains import Model, Source, Target
 from paretoda.evaluation import oracle
 from paretoda.evaluation.predictions import domain_outputs, evaluation_mode, predict
+from paretoda.types import Model, Source, Target
 
 
 @pytest.fixture

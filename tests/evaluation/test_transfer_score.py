@@ -8,10 +8,10 @@ import torch
 from evaluation.snapshots import clusters
 from torch import nn
 
-from paretoda.domains import Model
 from paretoda.evaluation.validators import TransferScore
 from paretoda.evaluation.validators.im import mutual_information
 from paretoda.evaluation.validators.transfer_score import hopkins, principal, unevenness
+from paretoda.types import Model
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 65])

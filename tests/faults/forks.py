@@ -116,7 +116,7 @@ def _no_capabilities() -> None:
 
 def _spoil_after(order: dict[str, Any]) -> None:
     """After so many lines of metrics, run a shell command."""
-    from paretoda.job.directory import RunDirectory
+    from paretoda.run.directory.directory import RunDirectory
 
     plain, lines = RunDirectory.add_metrics, [0]
 

@@ -8,7 +8,7 @@ import pytest
 from faults.conftest import RUN, STEPS
 from faults.forks import Forks
 
-from paretoda.job.lock import held
+from paretoda.io.lock import lock_directory
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def test_a_second_run_is_told_who_is_there_and_the_first_loses_nothing(
     forks: Forks, inputs: tuple[str, ...], begun: Path
 ) -> None:
     before = forks.listing(begun)
-    with held(begun, "a run"):
+    with lock_directory(begun, "a run"):
         for more in (("--resume",), (*inputs, *RUN, "--overwrite"), (*inputs, *RUN)):
             answer = forks.command("adapt", "--out", begun, *more)
             assert answer.code == 2
@@ -43,7 +43,7 @@ def test_of_two_that_begin_at_once_in_a_new_directory_one_is_told(
 ) -> None:
     out = tmp_path / "new"
     out.mkdir()
-    with held(out, "a run"):
+    with lock_directory(out, "a run"):
         assert "is at work" in forks.command("adapt", *inputs, "--out", out, *RUN).sentence
     assert forks.command("adapt", *inputs, "--out", out, *RUN, "-q").code == 0
 

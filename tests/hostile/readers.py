@@ -21,26 +21,25 @@ from hostile.mutations import (
     plainly,
 )
 
-from paretoda.bench.contender_files import read_contenders
+from paretoda.bench.contenders import read_contenders, select_variants
 from paretoda.bench.loading import read_arrays
-from paretoda.bench.selection import select_variants
 from paretoda.bench.store import Store
 from paretoda.data import examine, open_samples
-from paretoda.data.decoding import check_file, decode
+from paretoda.data.open.decoding import check_file, decode
 from paretoda.data.segmentation import open_scenes
 from paretoda.data.segmentation.label_files import palette_of, read_ids, size_of
-from paretoda.job.build import make_step
-from paretoda.job.candidates import Candidates
-from paretoda.job.directory import RunDirectory
-from paretoda.job.frozen import _read as read_features
-from paretoda.job.inputs import open_inputs
-from paretoda.job.predictor import load_predictor
-from paretoda.job.result import read_facts
-from paretoda.job.segmentation.predictor import is_segmentation, load_scene_predictor
 from paretoda.models.weights import load_weights
 from paretoda.report.bench_page import bench_page
 from paretoda.report.page import run_page
-from paretoda.training.checkpoint import read, restore
+from paretoda.run.candidates import Candidates
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.result import read_facts
+from paretoda.tasks.classification.build import make_step
+from paretoda.tasks.classification.inputs import _read as read_features
+from paretoda.tasks.classification.inputs import open_inputs
+from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.tasks.segmentation.predictor import is_segmentation, load_scene_predictor
+from paretoda.training.checkpoint import read_checkpoint, restore_step
 
 Read = Callable[[Path], Any]
 
@@ -58,7 +57,7 @@ class Reader:
 
     files: Mapping[str, bytes]
     mutations: Sequence[Mutation]
-    read: Read
+    read_checkpoint: Read
     base: Path | None = None
 
 
@@ -82,9 +81,9 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         return {name: (source / name).read_bytes() for name in names}
 
     def resumed(path: Path) -> None:
-        state = read(path)
+        state = read_checkpoint(path)
         fresh = make_step(settings, inputs.pair, CPU)
-        restore(fresh, state)
+        restore_step(fresh, state)
         Candidates("ensemble", RunDirectory(path.parent)).restore(state["extra"])
         fresh(inputs.pair.batch(0, guide=fresh.wants_guide))
 
@@ -204,7 +203,7 @@ def _pictures(folder: Path) -> Path:
 def _state(step: Any) -> bytes:
     from safetensors.torch import save
 
-    from paretoda.job.candidates import _predicting
+    from paretoda.run.candidates import _predicting
 
     return save({name: tensor.contiguous() for name, tensor in _predicting(step).state_dict().items()})
 

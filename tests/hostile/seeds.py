@@ -17,11 +17,11 @@ from torch import nn
 from paretoda import adapt
 from paretoda.data.segmentation import SceneTransform
 from paretoda.data.transforms import ImageTransform
-from paretoda.job.predictor import Predictor
-from paretoda.job.segmentation.predictor import ScenePredictor
 from paretoda.models.classifier import make_model
-from paretoda.models.segmenter import Segmenter, SegmenterArchitecture
+from paretoda.models.segmentation.segmenter import Segmenter, SegmenterArchitecture
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.tasks.classification.predictor import Predictor
+from paretoda.tasks.segmentation.predictor import ScenePredictor
 
 CLASSES = ("cat", "dög", "<b>")
 QUICK: dict[str, Any] = {

@@ -17,19 +17,18 @@ from hostile import seeds
 from hostile.campaign import deadline, limits
 from PIL import Image
 
-from paretoda.bench.contender_files import read_contenders
+from paretoda.bench.contenders import read_contenders
 from paretoda.data import open_samples
-from paretoda.data.decoding import decode, open_image, shape_of
-from paretoda.data.errors import DataError
 from paretoda.data.labels import class_names, from_names
-from paretoda.data.limits import PIXELS, UNPACKED
+from paretoda.data.open.decoding import decode, open_image, shape_of
 from paretoda.data.segmentation.label_files import read_ids
-from paretoda.job.directory import RunDirectory, RunError
-from paretoda.job.errors import SettingsError
-from paretoda.job.predictor import load_predictor
-from paretoda.job.settings import make_settings
-from paretoda.models.weights import WeightsError, load_weights
-from paretoda.training.checkpoint import CheckpointError, read
+from paretoda.errors import DataError, RunError, SettingsError, WeightsError
+from paretoda.io.limits import PIXELS, UNPACKED
+from paretoda.models.weights import load_weights
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.settings import make_settings
+from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.training.checkpoint import CheckpointError, read_checkpoint
 
 
 class Trap:
@@ -76,9 +75,9 @@ TRAPS: list[tuple[str, Callable[[Trap], bytes], Callable[[Path], Any], type[Exce
     ("w.pth", in_old_file, lambda path: load_weights(seeds.network(), path), WeightsError),
     ("w.bin", bare, lambda path: load_weights(seeds.network(), path), WeightsError),
     ("w.safetensors", bare, lambda path: load_weights(seeds.network(), path), WeightsError),
-    ("last.pt", in_archive, read, CheckpointError),
-    ("last.pt", in_old_file, read, CheckpointError),
-    ("last.pt", bare, read, CheckpointError),
+    ("last.pt", in_archive, read_checkpoint, CheckpointError),
+    ("last.pt", in_old_file, read_checkpoint, CheckpointError),
+    ("last.pt", bare, read_checkpoint, CheckpointError),
     ("model.safetensors", in_archive, model, RunError),
     ("x.npz", in_npz, lambda path: open_samples(path, labelled=True), DataError),
     ("x.npz", in_archive, lambda path: open_samples(path, labelled=True), DataError),

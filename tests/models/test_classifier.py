@@ -9,8 +9,9 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from paretoda.domains import Model
+from paretoda.errors import WeightsError
 from paretoda.models.backbones import BACKBONES, NAMES, default_backbone, make_backbone
+from paretoda.models.backbones.resnet import resnet18
 from paretoda.models.classifier import (
     Architecture,
     Classifier,
@@ -19,8 +20,7 @@ from paretoda.models.classifier import (
     make_model,
     parameter_groups,
 )
-from paretoda.models.resnet import resnet18
-from paretoda.models.weights import WeightsError
+from paretoda.types import Model
 
 SHAPES = {"mlp": (20,), "lenet": (1, 28, 28), "cnn": (3, 32, 32)}
 SMALL = ["mlp", "lenet", "cnn", "resnet18", "efficientnet-lite0"]

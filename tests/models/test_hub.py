@@ -9,10 +9,10 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.models.backbone import BackboneError
+from paretoda.errors import BackboneError
 from paretoda.models.backbones import make_backbone
-from paretoda.models.hub import found_folder, found_weights, hub_name, pinned
-from paretoda.models.resnet import resnet18
+from paretoda.models.backbones.resnet import resnet18
+from paretoda.models.pretrained import found_folder, found_weights, hub_name, pinned
 
 constants = pytest.importorskip("huggingface_hub.constants")
 SHA = "a" * 40

@@ -4,8 +4,8 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.models.dropout import drawn_for_all
-from paretoda.models.pooled_statistics import pooled_statistics
+from paretoda.distributed.layers import drawn_for_all
+from paretoda.models.batchnorm import pooled_statistics
 
 LAYERS = {
     "features": (nn.Dropout(0.4), (10, 6)),

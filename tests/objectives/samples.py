@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from paretoda.domains import Model, Snapshot, Source, Target
+from paretoda.types import Model, Snapshot, Source, Target
 
 
 class Samples:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from paretoda.report.bench_page import base_row, bench_page, plain_sums
-from paretoda.report.tables import Look
+from paretoda.report.tables import TableStyle
 
 EVIL = "<script>alert('x')</script>"
 
@@ -73,7 +73,7 @@ def test_every_colour_of_the_page_is_defined_in_it() -> None:
 
 
 def test_everything_is_on_the_page() -> None:
-    look = Look(oracle=frozenset({"seer"}), references={"paper": {"A": 0.7}})
+    look = TableStyle(oracle=frozenset({"seer"}), references={"paper": {"A": 0.7}})
     page = bench_page([*rows(), row("seer", "A", 0, 0.9), row("bad", "A", 0, None)], title="t", look=look)
     headings = ["Chosen without", "After the last", "Against sum", "Against the plain sum", "Average ranks"]
     for heading in [*headings, "Task by task", "Cost", "Moves", "Failures", "Settings that differ", "Versions"]:

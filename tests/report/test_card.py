@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.job.settings import Settings
 from paretoda.report.card import CardFacts, escaped, model_card
 from paretoda.report.facts import RunFacts
+from paretoda.run.settings import Settings
 
 markdown = pytest.importorskip("markdown", reason="Markdown comes with the extra docs")
 yaml = pytest.importorskip("yaml", reason="YAML comes with the extra docs")

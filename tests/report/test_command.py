@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.processes import Ended, Inside, rows_of
 
-from paretoda.data.digits import handwriting, printed
+from paretoda.data.drawn.digits import handwriting, printed
 
 
 @pytest.fixture

@@ -14,9 +14,9 @@ from paretoda.report.compare import runs_page
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
 from paretoda.report.page import run_page
+from paretoda.report.pictures import thumbnail
 from paretoda.report.scatter import feature_map
 from paretoda.report.scenes import Overlap, SceneCard
-from paretoda.report.thumbnails import thumbnail
 from paretoda.studies.page import Grid, Page, Section
 
 EVIL = (

@@ -8,9 +8,8 @@ import numpy as np
 from PIL import Image
 
 from paretoda.data import open_samples
-from paretoda.report.pictures import cards, oracle_pictures
+from paretoda.report.pictures import cards, oracle_pictures, thumbnail
 from paretoda.report.scatter import feature_map, panels
-from paretoda.report.thumbnails import thumbnail
 
 
 def clouds(classes: int) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.table_text import csv_text, latex, markdown
-from paretoda.report.tables import Look, lines, make_table, notes
+from paretoda.report.tables import TableStyle, csv_text, latex, lines, make_table, markdown, notes
 
 
 def row(name: str, task: str, seed: int, value: float | None, **more: Any) -> dict[str, Any]:
@@ -42,7 +41,7 @@ def test_cells_are_means_and_sample_deviations() -> None:
 
 
 def test_the_best_is_bold_with_ties_at_the_shown_decimal_and_never_an_oracle_or_a_reference() -> None:
-    look = Look(oracle=frozenset({"cheat"}), references={"paper": {"A": 0.9, "B": 0.9}, "other": {"A": 0.9}})
+    look = TableStyle(oracle=frozenset({"cheat"}), references={"paper": {"A": 0.9, "B": 0.9}, "other": {"A": 0.9}})
     shown = {line.name: line.cells for line in lines(make_table(ROWS), look)}
     assert shown["base"] == [("55.0 ± 7.1", False), ("10.0 ± 0.7", True), ("32.5 ± 3.9", False)]
     assert shown["new"] == [("62.0 ± 0.0", True), ("10.0", True), ("36.0", True)]
@@ -74,7 +73,7 @@ def test_per_cents_are_refused_and_so_is_an_unknown_base() -> None:
     with pytest.raises(ValueError, match="fractions"):
         make_table([row("a", "A", 0, 62.0)])
     with pytest.raises(ValueError, match="no row is called 'x'"):
-        lines(make_table(ROWS), Look(base="x"))
+        lines(make_table(ROWS), TableStyle(base="x"))
 
 
 def test_suites_with_the_same_task_keep_their_columns_apart() -> None:
@@ -85,7 +84,7 @@ def test_suites_with_the_same_task_keep_their_columns_apart() -> None:
 def test_marks_say_better_worse_and_when_nothing_can_be_said() -> None:
     gains = {"base": 0.5, "up": 0.6, "down": 0.4}
     rows = [row(name, f"T{t}", 0, gain) for name, gain in gains.items() for t in range(8)]
-    look = Look(base="base")
+    look = TableStyle(base="base")
     assert [line.cells[-1][0] for line in lines(make_table(rows), look)] == ["50.0", "60.0†", "40.0‡"]
     assert "cannot" not in notes(make_table(rows), look)[1]
     few = make_table([r for r in rows if r["task"] in ("T0", "T1", "T2")])
@@ -100,7 +99,7 @@ def test_other_measures_are_read_by_their_key() -> None:
 
 
 def test_markdown_is_a_table_whatever_the_names_are() -> None:
-    text = markdown(make_table([row("a|b*\n<i>", "A_1", 0, 0.5)]), Look(references={"paper": {}}))
+    text = markdown(make_table([row("a|b*\n<i>", "A_1", 0, 0.5)]), TableStyle(references={"paper": {}}))
     assert text.splitlines()[:5] == [
         "|  | A\\_1 | average |",
         "| --- | ---: | ---: |",

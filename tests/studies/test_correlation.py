@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from paretoda.studies.correlation import between_runs, mean, pooled, spearman, within_runs
+from paretoda.studies.guides import between_runs, mean, pooled, spearman, within_runs
 
 
 def test_spearman_is_scipys() -> None:

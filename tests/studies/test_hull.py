@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from paretoda.studies.hull import lower_hull, make_front, non_dominated
+from paretoda.studies.front import lower_hull, make_front, non_dominated
 
 ANGLES = np.linspace(0, np.pi / 2, 9)
 CONCAVE = np.stack([np.cos(ANGLES), np.sin(ANGLES)], axis=1)

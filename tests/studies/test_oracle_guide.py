@@ -4,11 +4,12 @@ import pytest
 import torch
 from torch.nn import functional
 
-from paretoda.domains import Source, Target
+from paretoda.errors import SettingsError
 from paretoda.evaluation import oracle
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
-from paretoda.job.settings import SettingsError, make_settings
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.run.settings import make_settings
+from paretoda.types import Source, Target
 
 
 @pytest.mark.parametrize("name", ["oracle", "Oracle", "oracle-guide", "OracleGuide"])

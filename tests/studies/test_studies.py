@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from paretoda.job.schemes import make_scheme
-from paretoda.job.settings import make_settings
+from paretoda.run.build import make_scheme
+from paretoda.run.settings import make_settings
 from paretoda.studies import ablation, backbones, front, guides, path, scales
-from paretoda.studies.ask import Ask
 from paretoda.studies.catalogue import STUDIES, make_study
-from paretoda.studies.path_facts import facts_of, rising
-from paretoda.studies.probe import cross_fitted
+from paretoda.studies.front import cross_fitted
+from paretoda.studies.path import facts_of, rising
+from paretoda.studies.request import StudyRequest
 
 
-def small(directory: Path, **changes: Any) -> Ask:
-    return Ask(**{"directory": directory, "suite": "digits", "seeds": 1, "steps": 5, **changes})
+def small(directory: Path, **changes: Any) -> StudyRequest:
+    return StudyRequest(**{"directory": directory, "suite": "digits", "seeds": 1, "steps": 5, **changes})
 
 
 def check_files(folder: Path) -> None:
@@ -90,7 +90,7 @@ def test_every_row_of_the_ablation_can_be_built_and_all_differ() -> None:
         make_scheme(make_settings({"method": "dann", **part.settings}))
     assert len({part.name for part in parts}) == len({str(part.settings) for part in parts}) == len(parts)
     assert set(STUDIES) == {"ablation", "path", "scales", "backbones", "front", "guides"}
-    assert backbones.networks(Ask(Path()))[backbones.DEEP] == backbones.WIDTHS
+    assert backbones.networks(StudyRequest(Path()))[backbones.DEEP] == backbones.WIDTHS
 
 
 def test_facts_of_known_paths() -> None:

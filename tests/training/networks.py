@@ -3,9 +3,9 @@
 import torch
 from torch import nn
 
-from paretoda.domains import Batch, Model
 from paretoda.objectives import CrossEntropy, Dann, Information
 from paretoda.training.step import Step
+from paretoda.types import Batch, Model
 
 
 def network_batch(seed=3):

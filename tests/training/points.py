@@ -3,8 +3,8 @@
 import torch
 from torch import nn
 
-from paretoda.domains import Batch, Model, Objective
 from paretoda.training.step import Step
+from paretoda.types import Batch, Model, Objective
 
 
 class Point(nn.Module):

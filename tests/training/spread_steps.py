@@ -13,11 +13,11 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from paretoda.domains import Batch, Model
+from paretoda.distributed.collectives import SINGLE_PROCESS, world
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
-from paretoda.processes import ALONE, world
 from paretoda.schemes import MGDA, Linear, ParetoPaper
 from paretoda.training.step import Step
+from paretoda.types import Batch, Model
 
 SCHEMES = {"guided": ParetoPaper, "mgda": MGDA, "linear": Linear}
 
@@ -78,7 +78,7 @@ CASES = {
 }
 
 
-def make_step(case: Case, processes=ALONE) -> Step:
+def make_step(case: Case, processes=SINGLE_PROCESS) -> Step:
     torch.manual_seed(0)
     model = Model(ENCODERS[case.encoder](), nn.Linear(6, 3)).double()
     if case.sharded and processes.size > 1:
@@ -109,7 +109,7 @@ def make_step(case: Case, processes=ALONE) -> Step:
     )
 
 
-def joint_batch(case: Case, index: int, processes=ALONE) -> Batch:
+def joint_batch(case: Case, index: int, processes=SINGLE_PROCESS) -> Batch:
     """The process's share of a batch."""
     generator = torch.Generator().manual_seed(index)
     source, target, guide = (torch.randn(n, 5, generator=generator).double() + i for i, n in enumerate(case.rows))
@@ -120,7 +120,7 @@ def joint_batch(case: Case, index: int, processes=ALONE) -> Batch:
     )
 
 
-def taken(step: Step, case: Case, processes=ALONE) -> dict[str, torch.Tensor]:
+def taken(step: Step, case: Case, processes=SINGLE_PROCESS) -> dict[str, torch.Tensor]:
     """All numbers after some steps."""
     reports = []
     for index in range(case.steps):

@@ -6,10 +6,10 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.domains import Batch, Model
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.schemes import MGDA, Linear, ParetoDA, ParetoPaper
 from paretoda.training.step import Step
+from paretoda.types import Batch, Model
 
 ROWS, GUIDES = 12, 9
 SCHEMES = {"linear": Linear, "paretoda": ParetoDA, "mgda": MGDA}

@@ -7,7 +7,15 @@ import torch
 from training.networks import network_batch, network_step
 
 from paretoda.schemes.gradnorm import GradNorm
-from paretoda.training.checkpoint import CheckpointError, kept, previous, read, restore, save, state_of
+from paretoda.training.checkpoint import (
+    CheckpointError,
+    has_checkpoint,
+    previous,
+    read_checkpoint,
+    restore_step,
+    save_checkpoint,
+    state_of,
+)
 
 
 def trained(steps=3):
@@ -32,14 +40,14 @@ def same(one, two):
 def two(tmp_path):
     """A checkpoint and the one before it."""
     path, step = tmp_path / "last.pt", trained()
-    save(path, step, 3, {"note": 1})
+    save_checkpoint(path, step, 3, {"note": 1})
     step(network_batch())
-    save(path, step, 4, {"note": 2})
+    save_checkpoint(path, step, 4, {"note": 2})
     return path
 
 
 def test_a_flipped_bit_is_noticed_or_harmless(two):
-    good, older = read(two), read(previous(two))
+    good, older = read_checkpoint(two), read_checkpoint(previous(two))
     assert (good["taken"], older["taken"]) == (4, 3)
     data, chance = two.read_bytes(), random.Random(1)
     places = [*(chance.randrange(8 * len(data)) for _ in range(150)), *range(8 * len(data) - 8 * 60, 8 * len(data), 7)]
@@ -49,7 +57,7 @@ def test_a_flipped_bit_is_noticed_or_harmless(two):
         wrong[place // 8] ^= 1 << place % 8
         two.write_bytes(wrong)
         said = []
-        state = read(two, said.append)
+        state = read_checkpoint(two, said.append)
         noticed += bool(said)
         assert same(state, older if said else good), place
     assert noticed > len(places) / 3
@@ -57,13 +65,15 @@ def test_a_flipped_bit_is_noticed_or_harmless(two):
 
 def test_a_flipped_bit_of_a_weight_is_said(two):
     data = bytearray(two.read_bytes())
-    place = data.index(bytes(read(two)["modules"]["model.head.weight"].numpy().tobytes()[:64]))
+    place = data.index(bytes(read_checkpoint(two)["modules"]["model.head.weight"].numpy().tobytes()[:64]))
     data[place] ^= 1
     two.write_bytes(data)
     silent = torch.load(two, weights_only=True)["modules"]["model.head.weight"]
-    assert not torch.equal(silent, read(previous(two))["modules"]["model.head.weight"]), "torch does not notice"
+    assert not torch.equal(silent, read_checkpoint(previous(two))["modules"]["model.head.weight"]), (
+        "torch does not notice"
+    )
     said = []
-    assert read(two, said.append)["taken"] == 3
+    assert read_checkpoint(two, said.append)["taken"] == 3
     assert len(said) == 1
     assert said[0].startswith("The last checkpoint is damaged (last.pt: the checksum of ")
     assert said[0].endswith("the run goes on from the one before it, after step 3.")
@@ -74,18 +84,18 @@ def test_cut_anywhere_it_falls_back_and_without_a_second_it_is_one_sentence(two)
     for size in [*range(0, len(data), max(1, len(data) // 60)), len(data) - 1]:
         two.write_bytes(data[:size])
         said = []
-        assert read(two, said.append)["taken"] == 3, size
+        assert read_checkpoint(two, said.append)["taken"] == 3, size
         assert len(said) == 1
     previous(two).write_bytes(b"")
     with pytest.raises(
         CheckpointError, match=r"no checkpoint can be read \(last.pt: .*; last-previous.pt: .*overwrite"
     ):
-        read(two)
+        read_checkpoint(two)
     two.unlink()
     previous(two).unlink()
-    assert not kept(two)
+    assert not has_checkpoint(two)
     with pytest.raises(CheckpointError, match="there is none at"):
-        read(two)
+        read_checkpoint(two)
 
 
 def test_a_write_that_fails_leaves_both_earlier_checkpoints(two, monkeypatch):
@@ -94,9 +104,9 @@ def test_a_write_that_fails_leaves_both_earlier_checkpoints(two, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paretoda.training.checkpoint.on_disk", full)
+    monkeypatch.setattr("paretoda.io.files.on_disk", full)
     with pytest.raises(OSError, match="No space") as caught:
-        save(two, trained(), 5)
+        save_checkpoint(two, trained(), 5)
     assert caught.value.filename == str(two)
     assert (two.read_bytes(), previous(two).read_bytes()) == before
     assert sorted(path.name for path in two.parent.iterdir()) == ["last-previous.pt", "last.pt"]
@@ -109,7 +119,7 @@ def test_a_state_put_back_undoes_a_step(tmp_path):
     before = copy.deepcopy(state_of(step, 3))
     step(network_batch())
     assert not same(state_of(step, 3), before)
-    assert restore(step, before) == 3
+    assert restore_step(step, before) == 3
     assert same(state_of(step, 3), before)
-    save(tmp_path / "a.pt", step, 3)
-    assert kept(tmp_path / "a.pt")
+    save_checkpoint(tmp_path / "a.pt", step, 3)
+    assert has_checkpoint(tmp_path / "a.pt")

@@ -6,12 +6,12 @@ import pytest
 import torch
 from training.points import Bowl
 
-from paretoda.domains import Batch, Objective
 from paretoda.models.classifier import describe, from_description, make_model, parameter_groups
 from paretoda.models.hypernetwork import Hypernetwork as Generator
 from paretoda.models.hypernetwork import Modulation
 from paretoda.training.step import Step
 from paretoda.training.strategies import Hypernetwork
+from paretoda.types import Batch, Objective
 
 CORNERS = [[2.0, -1.0, 0.0], [-1.0, 1.0, 3.0], [0.0, 0.0, -2.0]]
 LOSSES = ("source", "alignment", "target")

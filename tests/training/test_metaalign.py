@@ -6,11 +6,11 @@ from torch.func import functional_call
 from training.networks import network_batch, network_step
 from training.points import Bowl, filled, point_batch, point_step
 
-from paretoda.domains import Source, Target
 from paretoda.models.batchnorm import frozen_statistics
 from paretoda.schemes import Linear
 from paretoda.training.seeding import seed_everything
 from paretoda.training.strategies import MetaAlign
+from paretoda.types import Source, Target
 
 HERE, ONE, TWO = [1.0, -2.0], [3.0, 0.5], [-1.0, 4.0]
 A, B = [[2.0, 0.5], [0.5, 1.0]], [[1.0, -0.3], [-0.3, 3.0]]

@@ -11,9 +11,9 @@ import torch
 
 from paretoda.core.problem import Move
 from paretoda.gradients import Report
-from paretoda.training.files import whole_file, write_json, write_text
+from paretoda.io.files import whole_file, write_json, write_text
 from paretoda.training.loop import fit
-from paretoda.training.schedules import inverse_decay, set_learning_rates
+from paretoda.training.optimisers import inverse_decay, set_learning_rates
 from paretoda.training.seeding import own_chance, seed_everything
 
 
@@ -70,7 +70,7 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     code = (
-        "import os, pathlib; from paretoda.training.files import whole_file\n"
+        "import os, pathlib; from paretoda.io.files import whole_file\n"
         f"with whole_file(pathlib.Path({str(path)!r})) as f:\n"
         "    f.write(b'new' * 9); f.flush(); os.kill(os.getpid(), 9)"
     )

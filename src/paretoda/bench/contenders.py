@@ -1,18 +1,26 @@
-"""Who takes part in a benchmark, and the runs that this makes."""
+"""Contenders of a benchmark: from the command line or a file, tuned or selected without labels, and their runs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
-from paretoda.bench.tasks import Suite
-from paretoda.core.names import unknown
-from paretoda.job.presets import for_suite
-from paretoda.job.settings import SettingsError, make_settings
+from paretoda.bench.baselines import BASELINES
+from paretoda.bench.store import Row
+from paretoda.bench.suites import Suite
+from paretoda.core.options import unknown
+from paretoda.errors import RunError, SettingsError
+from paretoda.evaluation.model_selection import ENSEMBLE, choose
+from paretoda.evaluation.validators import VALIDATORS
+from paretoda.io.toml import read_toml
+from paretoda.run.presets import for_suite
+from paretoda.run.settings import make_settings
 
 ORACLE = "oracle"
 """Among a contender's settings: its source is the target with its labels, the most that anybody could reach."""
@@ -174,3 +182,127 @@ def _own_variants(contender: Contender, variants: Sequence[Mapping[str, Any]]) -
         free = {name: value for name, value in variant.items() if name not in contender.settings}
         found += [] if free in found else [free]
     return found
+
+
+def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
+    """Contenders from a TOML file: a table for each, its settings as in a config file, or `baseline = NAME`.
+
+    Args:
+        path: of the file.
+        same: settings of all; a contender's own come first.
+    """
+    found = []
+    for name, settings in read_toml(path).items():
+        if not isinstance(settings, dict):
+            raise SettingsError(f"{path}: {name!r} is no contender; write [{name!r}] and its settings below it")
+        if "baseline" in settings:
+            if len(settings) > 1:
+                raise SettingsError(f"{path}: {name!r} has a baseline, which takes no other settings; remove them")
+            found.append(baseline(settings["baseline"], name))
+            continue
+        values = {**same, **settings}
+        make_settings(without_oracle(values))
+        found.append(Contender(name, values))
+    return found
+
+
+def baseline(kind: object, name: str | None = None) -> Contender:
+    """A shallow contender."""
+    if not isinstance(kind, str) or kind not in BASELINES:
+        raise SettingsError(unknown("baseline", str(kind), BASELINES))
+    return Contender(name or kind, {"baseline": kind})
+
+
+GRID = (0.1, 0.3, 1.0)
+"""What the alignment counts beside the source's 1, and what the losses on the target count, all of them alike."""
+
+
+def weight_variants(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Every combination of the grid as settings; nothing for a contender whose weights are not free.
+
+    Equal weights are the contender as it is, so that a run of the plain sum that is there already is not made again.
+
+    Args:
+        settings: of the contender.
+    """
+    if "baseline" in settings:
+        return []
+    made = make_settings(settings)
+    if made.scheme != "linear" or made.loss_weights or len(made.losses) < 2:
+        return []
+    groups = list(dict.fromkeys(_group(name) for name in made.losses))
+    found: list[dict[str, Any]] = []
+    for values in product(*[(1.0,) if group == "source" else GRID for group in groups]):
+        weights = dict(zip(groups, values, strict=True))
+        chosen = tuple(weights[_group(name)] for name in made.losses)
+        found.append({} if set(chosen) == {1.0} else {"loss_weights": chosen})
+    return found
+
+
+def _group(loss: str) -> str:
+    """Losses of one group share their weight."""
+    return loss if loss in ("source", "alignment") else "target"
+
+
+def tune_weights(specs: Sequence[RunSpec], judge: str) -> list[RunSpec]:
+    """The plan with every run of a plain sum repeated for every combination of weights.
+
+    Args:
+        specs: of all runs.
+        judge: a validator, or "ensemble" for the mean rank of several; it chooses among a tuned contender's runs.
+    """
+    if judge not in ("ensemble", *VALIDATORS):
+        raise SettingsError(unknown("validator", judge, ["ensemble", *VALIDATORS]))
+    found: list[RunSpec] = []
+    for spec in specs:
+        grid = weight_variants(spec.settings)
+        found += [replace(spec, variant={**spec.variant, **weights}, judge=judge) for weights in grid] or [spec]
+    if len(found) == len(specs):
+        raise SettingsError(
+            "--tune-weights tunes the scheme 'linear': no contender has it with several losses and without loss_weights"
+        )
+    return found
+
+
+def told(rows: Sequence[Row]) -> list[str]:
+    """One sentence for each contender whose weights were tuned: what was chosen, and how often.
+
+    Args:
+        rows: that were chosen, one for each contender, task and seed.
+    """
+    tuned = [row for row in rows if row.get("judge") and "error" not in row]
+    sentences = []
+    for name in dict.fromkeys(row["name"] for row in tuned):
+        mine = [row for row in tuned if row["name"] == name]
+        counts = Counter(_weights(row) for row in mine).most_common()
+        often = ", ".join(f"{weights} ({count} of {len(mine)})" for weights, count in counts)
+        sentences.append(f"{name}: {mine[0]['judge']} chose the weights {often}.")
+    return sentences
+
+
+def _weights(row: Row) -> str:
+    losses = make_settings(row["settings"]).losses
+    values = row["variant"].get("loss_weights", [1.0] * len(losses))
+    return " + ".join(f"{value:g} {loss}" for value, loss in zip(values, losses, strict=True))
+
+
+def select_variants(rows: Sequence[Row]) -> list[Row]:
+    """One row for every suite, task, contender and seed: its best variant by its judge, or the ensemble's mean rank."""
+    groups: dict[tuple[str, str, str, int], list[Row]] = {}
+    for row in rows:
+        groups.setdefault((row["suite"], row["task"], row["name"], row["seed"]), []).append(row)
+    return [_best(group) for group in groups.values()]
+
+
+def _best(group: list[Row]) -> Row:
+    finished = [row for row in group if "error" not in row]
+    if len(finished) < 2:
+        return (finished or group)[0]
+    judge = next((row["judge"] for row in reversed(group) if row.get("judge")), "")
+    witnesses = ENSEMBLE if judge in ("", "ensemble") else (judge,)
+    for row in finished:
+        if missing := [name for name in witnesses if (row.get("scores") or {}).get(name) is None]:
+            told = f"{row['name']!r} ran {row['task']} in several variants, one without the score {missing[0]!r}"
+            raise RunError(f"{told}; remove its line, and the run is made again")
+    scores = {name: [row["scores"][name] for row in finished] for name in witnesses}
+    return {**finished[choose(scores, judge or "ensemble").index], "judge": judge}

@@ -1,4 +1,4 @@
-"""What can be run and kept: anything with a key, a line and a number of steps; and how far several of them are."""
+"""Jobs of a benchmark: what can be run and stored, and how far several of them are."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from paretoda.bench.store import Row
+from paretoda.bench.contenders import RunSpec
+from paretoda.bench.store import Row, Store
 
 if TYPE_CHECKING:
     from paretoda.training.loop import After
@@ -45,7 +46,7 @@ Take = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
 
 
 @dataclass(frozen=True)
-class How:
+class Execution:
     """What makes a job.
 
     Args:
@@ -114,3 +115,36 @@ class Tally:
         self._taken[job.key] = taken
         if self._tell is not None:
             self._tell(sum(self._taken.values()), sum(self._steps.values()))
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A benchmark: its runs and where their results are kept.
+
+    Args:
+        specs: of all runs.
+        directory: for runs.jsonl and unpacked archives.
+        data: folder of the suites' files; None where everything is embedded.
+    """
+
+    specs: Sequence[RunSpec]
+    directory: Path
+    data: Path | None = None
+
+    @property
+    def store(self) -> Store:
+        """The results."""
+        return Store(self.directory)
+
+    @property
+    def work(self) -> Path:
+        """Unpacked archives."""
+        return self.directory / "data"
+
+    def rows(self) -> list[Row]:
+        """Results so far, in the order of the plan, under the names that the plan has."""
+        return results(self.store.results(), self.specs)
+
+    def missing(self) -> list[RunSpec]:
+        """Runs without a result, each once; one that failed is tried again."""
+        return missing(self.store.read(), self.specs)

@@ -1,21 +1,58 @@
-"""Where people keep the paper's benchmarks.
-
-As the official archives have them, as DomainBed or the Transfer-Learning-Library unpack them, or as list files.
-"""
+"""The published benchmarks on disk: their domains, classes and image counts, and where people keep them."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from paretoda.bench.facts import facts_of, known_facts
-from paretoda.data.errors import DataError
-from paretoda.data.files import FileSamples
-from paretoda.data.folders import find_images, labelled_folder, visible_folders
+from paretoda.core.options import unknown
 from paretoda.data.labels import from_names, listed
-from paretoda.data.lists import open_list
+from paretoda.data.open.files import FileSamples
+from paretoda.data.open.folders import find_images, labelled_folder, visible_folders
+from paretoda.data.open.lists import open_list
+from paretoda.errors import DataError
+from paretoda.io.toml import read_toml
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Of one benchmark.
+
+    Args:
+        classes: names of the folders of all domains.
+        images: domain -> how many.
+        per_class: domain -> class -> how many; only domains whose numbers are certain.
+    """
+
+    classes: tuple[str, ...]
+    images: Mapping[str, int]
+    per_class: Mapping[str, Mapping[str, int]]
+
+
+@lru_cache
+def known_facts() -> dict[str, Facts]:
+    """Suite -> its facts, from facts.toml beside this file."""
+    return {
+        suite: Facts(
+            tuple(known["classes"]),
+            known["images"],
+            {domain: dict(zip(known["classes"], counts, strict=True)) for domain, counts in known["per_class"].items()},
+        )
+        for suite, known in read_toml(Path(__file__).with_name("facts.toml")).items()
+    }
+
+
+def facts_of(suite: str) -> Facts:
+    """The facts of that suite."""
+    facts = known_facts()
+    if suite not in facts:
+        raise DataError(f"{unknown('benchmark with known numbers', suite, facts)} Or give --source and --target")
+    return facts[suite]
+
 
 _HOMES = {
     "office31": ("office31", "office", "domainadaptationimages", "originalimages"),

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.bench.layouts import home_of, place_of
-from paretoda.bench.tasks import Part, Task
+from paretoda.bench.suites import Part, Task
 from paretoda.data import Samples, open_samples
-from paretoda.data.digits import handwriting, handwriting_labels, printed
-from paretoda.data.errors import DataError
-from paretoda.data.files import FileSamples
-from paretoda.data.limits import check_unpacked
-from paretoda.data.npz import reading_npz
-from paretoda.training.files import whole_folder
+from paretoda.data.drawn.digits import handwriting, handwriting_labels, printed
+from paretoda.data.open.arrays import reading_npz
+from paretoda.data.open.files import FileSamples
+from paretoda.errors import DataError
+from paretoda.io.files import whole_folder
+from paretoda.io.limits import check_unpacked
 
 EMBEDDED = ("printed", "handwritten")
 DRAWN = "driving/"

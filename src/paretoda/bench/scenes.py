@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 
+from paretoda.api import segment
 from paretoda.bench.contenders import ORACLE, RunSpec
 from paretoda.bench.loading import DRAWN, read_arrays
-from paretoda.bench.run_line import run_line
-from paretoda.bench.store import Row
-from paretoda.bench.suites import find_suite
-from paretoda.bench.tasks import Part
-from paretoda.data.driving import DRIVING_CLASSES, driving_scenes
-from paretoda.data.errors import DataError
+from paretoda.bench.store import Row, run_line
+from paretoda.bench.suites import Part, find_suite
+from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.data.segmentation import SceneSamples, open_scenes
-from paretoda.job.adapt import segment
-from paretoda.job.segmentation.results import SceneRun, measured
+from paretoda.errors import DataError
+from paretoda.tasks.segmentation.run import SceneRun, measured
 from paretoda.training.loop import After
 
 _TALL, _WIDE = 120, 160
@@ -27,7 +25,7 @@ _AWAY = 40
 """Rows of a taller drawing that are cut away at its top or bottom."""
 
 
-def take_scenes(
+def execute_segmentation_run(
     spec: RunSpec, given: Mapping[str, Any], data: Path | None, out: Path | None, after: Sequence[After]
 ) -> Row:
     """Run it; the labels of the test images are used when everything is over.

@@ -11,12 +11,14 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from paretoda.job.directory import RunError
-from paretoda.job.lock import held
-from paretoda.job.run_files import Count, Number, reason
-from paretoda.training.files import append_line, from_json
+from paretoda.errors import RunError
+from paretoda.io.files import append_line, from_json
+from paretoda.io.lock import lock_directory
+from paretoda.run.directory.tables import Count, Number, reason
+from paretoda.run.result import RunResult
 
 Row = dict[str, Any]
 
@@ -83,7 +85,7 @@ class Store:
     def held(self) -> Iterator[None]:
         """Inside, nobody else writes here; the lock goes with its process, however that ends."""
         self.directory.mkdir(parents=True, exist_ok=True)
-        with held(self.directory, "a bench"):
+        with lock_directory(self.directory, "a bench"):
             yield
 
     def add(self, row: Row) -> None:
@@ -114,3 +116,16 @@ class Store:
         with self.path.open("r+b") as file:
             if file.seek(0, os.SEEK_END) and file.seek(-1, os.SEEK_END) >= 0 and file.read(1) != b"\n":
                 file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
+
+
+def run_line(run: RunResult) -> Row:
+    """How the model was chosen, by which scores, and what each loss was multiplied by on average."""
+    names = run.history[-1]["weights"]
+    return {
+        "selection": run.settings.select,
+        "chosen_step": run.chosen,
+        "scores": run.scores,
+        "moves": run.moves,
+        "weights": {name: float(np.mean([line["weights"][name] for line in run.history])) for name in names},
+        "config": run.settings.model_dump(mode="json"),
+    }

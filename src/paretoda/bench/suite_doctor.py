@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from paretoda.bench.facts import Facts, facts_of
-from paretoda.bench.layouts import Place, home_of, place_of
-from paretoda.core.names import hint
-from paretoda.data.files import FileSamples, unreadable
-from paretoda.data.findings import Finding, attempt
+from paretoda.bench.layouts import Facts, Place, facts_of, home_of, place_of
+from paretoda.core.options import hint
+from paretoda.data.doctor.findings import Finding, attempt
 from paretoda.data.labels import listed
+from paretoda.data.open.files import FileSamples, unreadable
 
 Told = Callable[[str, int, int], None]
 """Called with a domain's name, how many of its files were looked into, and how many there are."""

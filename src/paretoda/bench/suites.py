@@ -4,14 +4,204 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
+from typing import Any
 
-from paretoda.bench.paper_suites import PAPER_SUITES
-from paretoda.bench.scene_suites import SCENE_SUITES
-from paretoda.bench.tasks import Part, Suite, Task, pairs
-from paretoda.core.names import unknown
-from paretoda.data.errors import DataError
+from paretoda.bench.paper_numbers import OFFICE31_PAPER, OFFICE_HOME_PAPER, VISDA_CLASSES_PAPER, VISDA_PAPER
+from paretoda.core.options import unknown
+from paretoda.errors import DataError
+
+References = Mapping[str, Mapping[str, float]]
+"""Published numbers: name -> column -> fraction."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One domain of a task.
+
+    Args:
+        path: an .npz, a folder or a list file below the data's folder; the name of an embedded domain; or, of one of
+            the paper's benchmarks, the domain's name in facts.toml.
+        take: so many samples, drawn with a fixed seed; None: all.
+        of: only the first so many samples may be drawn (MNIST-M is made of the last digits of MNIST); None: all.
+        benchmark: the paper's benchmark that it is a domain of, in whatever layout; None elsewhere.
+    """
+
+    path: str
+    take: int | None = None
+    of: int | None = None
+    benchmark: str | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """From one domain to another.
+
+    Args:
+        source: with labels.
+        target: its labels are for the table only.
+        settings: that this task needs, whoever runs on it.
+        test: what is measured on, in segmentation; its labels are for the table only.
+    """
+
+    source: Part
+    target: Part
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    test: Part | None = None
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Tasks that are reported together.
+
+    Args:
+        about: one line.
+        tasks: by name.
+        measure: what its tables show: "accuracy", "mean_class_accuracy" or, in segmentation, "miou".
+        references: published numbers, a column for each task.
+        class_references: published numbers, a column for each class; a suite with one task may have them.
+    """
+
+    about: str
+    tasks: Mapping[str, Task]
+    measure: str = "accuracy"
+    references: References = field(default_factory=dict)
+    class_references: References = field(default_factory=dict)
+
+    @property
+    def kind(self) -> str:
+        """The task of all its tasks: classification or segmentation."""
+        return "segmentation" if self.measure == "miou" else "classification"
+
+
+def pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, Task]:
+    """Every ordered pair of the domains, named by their letters."""
+    return {f"{a}-{b}": Task(parts[a], parts[b], settings) for a, b in permutations(parts, 2)}
+
+
+_PROTOCOL: dict[str, Any] = {"image_size": 224, "augment": "standard", "lr": 0.003, "weight_decay": 1e-4}
+"""Of the paper's appendix; its batch size and number of steps are not told. `--preset` has these and others."""
+_MIDDLE = {"augment": "flip"}
+"""On VisDA-2017 the released script, and TLL, train on the middle of the images."""
+
+
+def _domains(suite: str, **names: str) -> dict[str, Part]:
+    """The letters that papers give the domains -> where they are."""
+    return {letters: Part(domain, benchmark=suite) for letters, domain in names.items()}
+
+
+_OFFICE31 = _domains("office31", A="amazon", D="dslr", W="webcam")
+_OFFICE_HOME = _domains("office-home", Ar="Art", Cl="Clipart", Pr="Product", Rw="Real World")
+_VISDA = _domains("visda2017", T="train", V="validation")
+
+PAPER_SUITES: dict[str, Suite] = {
+    "office31": Suite(
+        "Office-31 images, ResNet-50 with your --backbone-weights; beside the paper's numbers.",
+        pairs(_OFFICE31, backbone="resnet50", **_PROTOCOL),
+        references=OFFICE31_PAPER,
+    ),
+    "office-home": Suite(
+        "Office-Home images, ResNet-50 with your --backbone-weights; beside the paper's numbers.",
+        pairs(_OFFICE_HOME, backbone="resnet50", **_PROTOCOL),
+        references=OFFICE_HOME_PAPER,
+    ),
+    "visda2017": Suite(
+        "VisDA-2017 images, ResNet-101 with your --backbone-weights; mean over classes, beside the paper's numbers.",
+        {"train-validation": Task(_VISDA["T"], _VISDA["V"], {"backbone": "resnet101", **_PROTOCOL, **_MIDDLE})},
+        measure="mean_class_accuracy",
+        references=VISDA_PAPER,
+        class_references=VISDA_CLASSES_PAPER,
+    ),
+}
+"""Name -> suite."""
+
+
+_SMALL = {"task": "segmentation", "size": "160x120"}
+_PAPER: dict[str, Any] = {
+    "task": "segmentation",
+    "backbone": "deeplab-resnet101",
+    "size": "1024x512",
+    "source_size": "1280x720",
+    "convention": "caffe",
+    "augment": "none",
+    "class_weights": "none",
+    "batch_size": 2,
+    "levels": 2,
+}
+"""Of AdvEnt's code, with two images of each domain, which BatchNorm and the marginal of TCM want."""
+GTA5_PAPER: References = {
+    f"{name} (paper)": {"GTA5-Cityscapes": value / 100}
+    for name, value in {
+        "ResNet-101": 36.6,
+        "AdaSegNet": 42.4,
+        "CyCADA": 42.7,
+        "CLAN": 43.2,
+        "AdvEnt": 43.8,
+        "AdvEnt + ParetoDA": 46.1,
+        "FDA": 44.6,
+        "FDA + ParetoDA": 47.2,
+        "CBST": 45.2,
+        "CBST + ParetoDA": 48.1,
+    }.items()
+}
+"""Table 4 of Lv et al. (2021), mean IoU of 19 classes; its row CBST is of another network (ResNet-38)."""
+
+
+def _camvid(split: str, *lights: str) -> str:
+    return "+".join(f"camvid/{split}-{light}-120x160.npz" for light in lights)
+
+
+SCENE_SUITES: dict[str, Suite] = {
+    "driving": Suite(
+        "Drawn streets: flat and saturated ones to muted, textured ones; embedded, needs no files.",
+        {"flat-muted": Task(Part("driving/1/0", 200), Part("driving/0/1", 200), _SMALL, Part("driving/0/2", 100))},
+        measure="miou",
+    ),
+    "driving-tilted": Suite(
+        "Drawn streets, as `driving`, but the target's camera looks up, or down: the classes have other frequencies.",
+        {
+            f"flat-muted-{look}": Task(
+                Part("driving/1/0", 200), Part(f"driving/0/1/{look}", 200), _SMALL, Part(f"driving/0/2/{look}", 100)
+            )
+            for look in ("up", "down")
+        },
+        measure="miou",
+    ),
+    "camvid": Suite(
+        "Drawn streets to CamVid at 160x120, a small network; mean IoU of 11 classes on its test images.",
+        {
+            "driving-camvid": Task(
+                Part("driving/0.5/0", 500),
+                Part(_camvid("train", "day", "dusk")),
+                _SMALL,
+                Part(_camvid("test", "day", "dusk")),
+            )
+        },
+        measure="miou",
+    ),
+    "camvid-dusk": Suite(
+        "CamVid by day to CamVid at dusk at 160x120, a small network; mean IoU of 11 classes.",
+        {
+            "day-dusk": Task(
+                Part(f"{_camvid('train', 'day')}+{_camvid('val', 'day')}+{_camvid('test', 'day')}"),
+                Part(_camvid("train", "dusk")),
+                _SMALL,
+                Part(_camvid("test", "dusk")),
+            )
+        },
+        measure="miou",
+    ),
+    "gta5-cityscapes": Suite(
+        "GTA5 to Cityscapes, DeepLab-v2 with your --backbone-weights; mean IoU beside the paper's numbers.",
+        {"GTA5-Cityscapes": Task(Part("GTA5"), Part("Cityscapes"), _PAPER, Part("Cityscapes/leftImg8bit/val"))},
+        measure="miou",
+        references=GTA5_PAPER,
+    ),
+}
+"""Name -> suite."""
+
 
 __all__ = ["SUITES", "Part", "Suite", "Task", "data_folder", "find_suite"]
 

@@ -14,9 +14,9 @@ from paretoda.cli.comparing import bench, report, study
 from paretoda.cli.options import Json, Preset, Quiet, given_settings, with_settings
 from paretoda.cli.several import rank, several
 from paretoda.cli.using import SkipBad, evaluate, export, predict
-from paretoda.data.limits import PIXELS, UNPACKED
+from paretoda.io.limits import PIXELS, UNPACKED
 
-_TRUSTED = "PARETODA_TRUST_MODULE"  # paretoda.models.own_module.TRUSTED, which would import torch
+_TRUSTED = "PARETODA_TRUST_MODULE"  # paretoda.models.backbones.user_module.TRUSTED, which would import torch
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -80,12 +80,12 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     **settings: Any,
 ) -> None:
     """Train a model for the target; its labels, if it has any, are never read."""
-    from paretoda.cli.adapting import merged, run_adapt
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.adapt import merged, run_adapt
+    from paretoda.cli.console import Console
 
     values = merged(config, {"source": source, "target": target}, given_settings({**settings, "preset": preset}))
     silent = rank() > 0
-    with Screen(quiet=quiet or silent, as_json=json and not silent) as screen:
+    with Console(quiet=quiet or silent, as_json=json and not silent) as screen:
         run_adapt(screen, values, out, resume=resume, overwrite=overwrite)
 
 
@@ -116,10 +116,10 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
 
     With --suite: whether a copy of a benchmark has the images that the published numbers were measured on.
     """
-    from paretoda.cli.examining import run_doctor
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.doctor import run_doctor
 
-    with Screen(as_json=json) as screen:
+    with Console(as_json=json) as screen:
         code = run_doctor(screen, source, target, suite, path, task=task, source_table=source_table, skip_bad=skip_bad)
     raise typer.Exit(code)
 
@@ -145,10 +145,10 @@ def list_names(
     json: Json = False,
 ) -> None:
     """Show the names that an option takes."""
-    from paretoda.cli.listing import run_list
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.list import run_list
 
-    with Screen(as_json=json) as screen:
+    with Console(as_json=json) as screen:
         run_list(screen, what, task)
 
 
@@ -161,10 +161,10 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Printed digits to real handwriting, without any data of yours: a table and a report in about a minute."""
+    from paretoda.cli.console import Console
     from paretoda.cli.demo import run_demo
-    from paretoda.cli.screen import Screen
 
-    with Screen(quiet=quiet, as_json=json) as screen:
+    with Console(quiet=quiet, as_json=json) as screen:
         run_demo(screen, out, seeds=seeds, steps=steps)
 
 

@@ -49,10 +49,10 @@ def bench(  # noqa: PLR0913  (options, not arguments)
     **settings: Any,
 ) -> None:
     """Compare methods, target losses and schemes over tasks and seeds; resumable, with tables and a page."""
-    from paretoda.cli.benching import Wanted, numbers, run_bench
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.bench import BenchOptions, numbers, run_bench
+    from paretoda.cli.console import Console
 
-    wanted = Wanted(
+    wanted = BenchOptions(
         suite=suite,
         tasks=split(tasks),
         methods=split(methods),
@@ -67,7 +67,7 @@ def bench(  # noqa: PLR0913  (options, not arguments)
         keep=keep_runs,
         judge=tune_weights,
     )
-    with Screen(quiet=quiet, as_json=json) as screen:
+    with Console(quiet=quiet, as_json=json) as screen:
         run_bench(screen, wanted, out, data=data, jobs=jobs, ray=ray)
 
 
@@ -90,10 +90,10 @@ def study(  # noqa: PLR0913  (options, not arguments)
     quiet: Quiet = False,
 ) -> None:
     """Why it works, or does not: the paper's analyses and ours, with target labels as an oracle; resumable."""
-    from paretoda.cli.screen import Screen
-    from paretoda.cli.studying import run_study
+    from paretoda.cli.console import Console
+    from paretoda.cli.study import run_study
 
-    with Screen(quiet=quiet, as_json=json) as screen:
+    with Console(quiet=quiet, as_json=json) as screen:
         run_study(screen, name, suite, out, task=task, seeds=seeds, steps=steps, jobs=jobs, data=data)
 
 
@@ -108,8 +108,8 @@ def report(
     quiet: Quiet = False,
 ) -> None:
     """Write one self-contained page: of a run, of several runs side by side, or of a bench."""
-    from paretoda.cli.reporting import run_report
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.report import run_report
 
-    with Screen(quiet=quiet, as_json=json) as screen:
+    with Console(quiet=quiet, as_json=json) as screen:
         run_report(screen, runs, labelled, out, title)

@@ -8,15 +8,15 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any
 
-from paretoda.bench.bench import Bench
 from paretoda.bench.contenders import Contender, RunSpec, plan, run_folder
+from paretoda.bench.jobs import Bench
 from paretoda.bench.runner import run_local
 from paretoda.bench.store import Row
 from paretoda.bench.suites import SUITES
-from paretoda.cli.screen import Screen
-from paretoda.job.directory import RunError
+from paretoda.cli.console import Console
+from paretoda.errors import RunError
+from paretoda.io.files import write_json, write_text
 from paretoda.report.page import Comparison, run_page
-from paretoda.training.files import write_json, write_text
 
 STEPS = 100
 WAYS: dict[str, dict[str, str]] = {
@@ -32,7 +32,7 @@ _COLUMNS = ("", "oracle, label-free choice", "oracle, last step")
 _MOST_WORKERS = 4
 
 
-def run_demo(screen: Screen, out: Path, *, seeds: int, steps: int | None) -> None:
+def run_demo(screen: Console, out: Path, *, seeds: int, steps: int | None) -> None:
     """Train every way with every seed, print the table, write the page."""
     steps = steps or STEPS
     bench = Bench(_specs(seeds, steps), out)
@@ -74,12 +74,12 @@ def _specs(seeds: int, steps: int) -> list[RunSpec]:
 def _page(bench: Bench, comparison: Comparison) -> str:
     """The table, and below it the example run with its pictures."""
     from paretoda.bench.loading import load  # noqa: PLC0415  (torch is not needed before the end)
-    from paretoda.job.build import pick_device  # noqa: PLC0415
-    from paretoda.job.directory import RunDirectory  # noqa: PLC0415
-    from paretoda.job.inputs import open_inputs  # noqa: PLC0415
-    from paretoda.job.predictor import load_predictor  # noqa: PLC0415
-    from paretoda.job.result import read_facts  # noqa: PLC0415
-    from paretoda.job.run import pictures_of  # noqa: PLC0415
+    from paretoda.run.directory.directory import RunDirectory  # noqa: PLC0415
+    from paretoda.run.result import read_facts  # noqa: PLC0415
+    from paretoda.tasks.classification.build import pick_device  # noqa: PLC0415
+    from paretoda.tasks.classification.inputs import open_inputs  # noqa: PLC0415
+    from paretoda.tasks.classification.predictor import load_predictor  # noqa: PLC0415
+    from paretoda.tasks.classification.run import pictures_of  # noqa: PLC0415
 
     example = next(spec for spec in bench.specs if spec.keep)
     directory = RunDirectory(run_folder(bench.directory, example))

@@ -13,21 +13,21 @@ from typing import Any
 
 import typer
 
-from paretoda.cli.plain_text import shortened, shown
+from paretoda.cli.console import shortened, shown
 from paretoda.cli.several import LOST, has_spoken, speaks
 
 EXPECTED = (
-    "paretoda.data.errors.DataError",
-    "paretoda.job.errors.SettingsError",
-    "paretoda.job.directory.RunError",
-    "paretoda.job.joining.OtherProcessError",
+    "paretoda.errors.DataError",
+    "paretoda.errors.SettingsError",
+    "paretoda.errors.RunError",
+    "paretoda.distributed.process_group.OtherProcessError",
     "paretoda.training.checkpoint.CheckpointError",
-    "paretoda.models.weights.WeightsError",
+    "paretoda.errors.WeightsError",
     "paretoda.gradients.report.NonFiniteError",
 )
 """By name, because importing them would import torch."""
 
-INTERRUPTED = "paretoda.job.interrupt.InterruptedRunError"
+INTERRUPTED = "paretoda.run.interrupt.InterruptedRunError"
 _MEMORY = ("builtins.MemoryError", "torch.OutOfMemoryError")
 _NO_ROOM = ("can't allocate memory", "Storage size calculation overflowed")  # torch's, in a plain RuntimeError
 _GO_ON = "then go on: `paretoda adapt` with --resume, other commands as they were written"

@@ -6,7 +6,7 @@ import os
 import signal
 import sys
 
-LOST = "paretoda.processes.LostProcessError"
+LOST = "paretoda.distributed.collectives.LostProcessError"
 _PATIENCE = 10.0
 """Seconds that the first process has to say the same, where an error comes before the processes have met."""
 
@@ -28,7 +28,7 @@ def speaks(error: BaseException) -> bool:
     lost = getattr(error, "speaks", None)
     if lost is not None:
         return bool(lost)
-    joining = sys.modules.get("paretoda.job.joining")
+    joining = sys.modules.get("paretoda.distributed.process_group")
     if joining is not None and joining.joined():
         joining.wait_for_first()
         return False
@@ -39,6 +39,6 @@ def speaks(error: BaseException) -> bool:
 
 def has_spoken() -> None:
     """The user knows: the other processes may end."""
-    joining = sys.modules.get("paretoda.job.joining")
+    joining = sys.modules.get("paretoda.distributed.process_group")
     if joining is not None:
         joining.first_speaks()

@@ -50,11 +50,11 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     quiet: Quiet = False,
 ) -> None:
     """Predict the classes of new target data, as CSV; of a segmentation run, label maps and overlays as PNG."""
-    from paretoda.cli.predicting import Ask, run_predict
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.predict import PredictOptions, run_predict
 
-    with Screen(quiet=quiet, as_json=json) as screen:
-        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()))
+    with Console(quiet=quiet, as_json=json) as screen:
+        ask = PredictOptions(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()))
         run_predict(screen, run, data, out, ask)
 
 
@@ -78,12 +78,14 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     json: Json = False,
 ) -> None:
     """Measure a run on labelled target data; labels are matched by class name."""
-    from paretoda.cli.evaluating import run_evaluate
-    from paretoda.cli.predicting import Ask
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.evaluate import run_evaluate
+    from paretoda.cli.predict import PredictOptions
 
-    with Screen(as_json=json) as screen:
-        ask = Ask(refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()), table, classes)
+    with Console(as_json=json) as screen:
+        ask = PredictOptions(
+            refined, crops, preference, skip_bad, calibrated, abstain_below, tuple(others or ()), table, classes
+        )
         run_evaluate(screen, run, data, ask)
 
 
@@ -103,8 +105,8 @@ def export(  # noqa: PLR0913  (options, not arguments)
     quiet: Quiet = False,
 ) -> None:
     """Write a run's model as one file that needs no ParetoDA; it is compared with the run before it is written."""
-    from paretoda.cli.exporting import run_export
-    from paretoda.cli.screen import Screen
+    from paretoda.cli.console import Console
+    from paretoda.cli.export import run_export
 
-    with Screen(quiet=quiet, as_json=json) as screen:
+    with Console(quiet=quiet, as_json=json) as screen:
         run_export(screen, run, format, out, transforms=transforms, refined=refined, preference=preference)

@@ -1,12 +1,26 @@
-"""A part's options by name, as they stand in a configuration file: an unknown one is refused with the nearest."""
+"""Names and options of the exchangeable parts: an unknown one is refused with the nearest known one."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from difflib import get_close_matches
 from typing import TypeVar
 
-from paretoda.core.names import hint
+
+def hint(name: str, known: Iterable[str]) -> str:
+    """The nearest known name as a question, or the list of all."""
+    names = list(known)
+    near = get_close_matches(name, names, n=1)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return f"choose from {', '.join(names)}" if names else "it has none"
+
+
+def unknown(kind: str, name: str, known: Iterable[str]) -> str:
+    """The sentence for a name that does not exist."""
+    return f"there is no {kind} {name!r}; {hint(name, known)}"
+
 
 Options = Mapping[str, object]
 """A part's own settings by name."""

@@ -8,29 +8,29 @@ from typing import TYPE_CHECKING, Any
 __all__ = ["DataError", "DomainPair", "PairSettings", "Samples", "examine", "make_pair", "open_samples"]
 
 if TYPE_CHECKING:
-    from paretoda.data.doctor import examine
-    from paretoda.data.errors import DataError
-    from paretoda.data.making import make_pair
-    from paretoda.data.opening import open_samples
+    from paretoda.data.build_pair import make_pair
+    from paretoda.data.doctor.examine import examine
+    from paretoda.data.open.samples import open_samples
     from paretoda.data.pair import DomainPair
     from paretoda.data.samples import Samples
     from paretoda.data.settings import PairSettings
+    from paretoda.errors import DataError
 
 _HOMES = {
     "DataError": "errors",
-    "DomainPair": "pair",
-    "PairSettings": "settings",
-    "Samples": "samples",
-    "examine": "doctor",
-    "make_pair": "making",
-    "open_samples": "opening",
+    "DomainPair": "data.pair",
+    "PairSettings": "data.settings",
+    "Samples": "data.samples",
+    "examine": "data.doctor.examine",
+    "make_pair": "data.build_pair",
+    "open_samples": "data.open.samples",
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import on first use: an error can be caught, and the settings read, without torch."""
     if name in _HOMES:
-        return getattr(import_module(f"paretoda.data.{_HOMES[name]}"), name)
+        return getattr(import_module(f"paretoda.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'paretoda.data' has no attribute {name!r}")
 
 

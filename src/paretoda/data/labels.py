@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.errors import DataError
+from paretoda.errors import DataError
 
 _SHOWN = 5
 _DIGITS = 18  # a longer number is a name: Python refuses to read thousands of digits

@@ -12,19 +12,18 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.core.chance import derived_seed
-from paretoda.data.ahead import in_batches
-from paretoda.data.arrays import ArraySamples
-from paretoda.data.chance import batch_generator
-from paretoda.data.errors import DataError
-from paretoda.data.order import Places, balanced, endless
+from paretoda.core.seeds import derived_seed
+from paretoda.data.batching import Places, balanced, batch_generator, endless
+from paretoda.data.open.arrays import ArraySamples
+from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.rows import Rows, feature_rows
 from paretoda.data.samples import Index, Kind, Raw, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import PairSettings
 from paretoda.data.transforms import Transform
-from paretoda.domains import Batch
-from paretoda.processes import ALONE, Processes
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.errors import DataError
+from paretoda.types import Batch
 
 Part = Literal["source", "held-out-source", "all-source", "target", "held-out-target", "all-target"]
 """Without a prefix: the training part."""
@@ -75,7 +74,7 @@ class DomainPair:
         """Held-out samples of the target in a batch."""
         return min(self.settings.batch_size, len(self.target_held_out))
 
-    def batch(self, step: int, *, guide: bool = True, processes: Processes = ALONE) -> Batch:
+    def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
         """The batch of this step, the same whenever and in whatever order it is asked for.
 
         Args:
@@ -103,11 +102,11 @@ class DomainPair:
             guide_index=None if chosen is None else torch.from_numpy(chosen),
         )
 
-    def whole(self, part: Part, batch_size: int, processes: Processes = ALONE) -> Iterator[Tensor]:
+    def whole(self, part: Part, batch_size: int, processes: Processes = SINGLE_PROCESS) -> Iterator[Tensor]:
         """All inputs of a part in order, with evaluation transforms; of several processes, each its share."""
         places = self.places(part)
         rows = self.source if part.endswith("source") else self.target
-        return in_batches(rows.evaluate, places[processes.share(len(places))], batch_size, self.workers)
+        return prefetch_batches(rows.evaluate, places[processes.share(len(places))], batch_size, self.workers)
 
     def labels_of(self, part: Part) -> Tensor:
         """The labels of a part of the source, in the order of `whole`."""

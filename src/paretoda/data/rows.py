@@ -11,12 +11,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.ahead import in_batches
-from paretoda.data.errors import DataError
-from paretoda.data.order import Places
+from paretoda.data.batching import Places
+from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import ImageTransform, Transform
+from paretoda.errors import DataError
 
 _MEMORY = 2**29
 """Resized images are kept in memory where all of a domain take no more bytes than this."""
@@ -122,4 +122,4 @@ def tensors_of(
         raw = samples.read(places, images.resized if images is not None else 0)
         return images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
 
-    return in_batches(rows, np.arange(len(samples)), max(1, batch_size // crops), workers)
+    return prefetch_batches(rows, np.arange(len(samples)), max(1, batch_size // crops), workers)

@@ -10,9 +10,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.errors import DataError
 from paretoda.data.samples import Raw
 from paretoda.data.settings import Scaling
+from paretoda.errors import DataError
 
 _CONSTANT = 1e-6  # below this share of its own size, a deviation is the rounding of float32
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal, get_args
 
-from paretoda.data.errors import DataError
-from paretoda.data.reading import Reading
+from paretoda.data.prefetching import Reading
+from paretoda.errors import DataError
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from paretoda.estimator.classifier import ParetoDAClassifier
-from paretoda.estimator.fitting import NegativeTransferWarning
+from paretoda.estimator.estimators import NegativeTransferWarning, ParetoDAClassifier, ParetoDATransformer
 from paretoda.estimator.scoring import LabelFreeScorer, scorer
-from paretoda.estimator.transformer import ParetoDATransformer
 
 __all__ = ["LabelFreeScorer", "NegativeTransferWarning", "ParetoDAClassifier", "ParetoDATransformer", "scorer"]

@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length, 
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from paretoda.data.arrays import as_array
+from paretoda.data.open.arrays import as_array
 
 Array = NDArray[Any]
 

@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from paretoda.job.settings import Settings, make_settings
-from paretoda.job.tasks import ALONE
+from paretoda.run.names import ALONE
+from paretoda.run.settings import Settings, make_settings
 
 NOT_FOR_ARRAYS = frozenset(
     {

@@ -14,11 +14,11 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from paretoda.domains import Snapshot, Source
 from paretoda.estimator.domains import Array, checked_rows, from_source, known_labels
-from paretoda.estimator.fitting import Adapted, batches
+from paretoda.estimator.estimators import Adapted, batches
 from paretoda.evaluation.predictions import domain_outputs
 from paretoda.evaluation.validators import validator
+from paretoda.types import Snapshot, Source
 
 _READ_SOURCE = frozenset({"dev", "source-risk"})
 

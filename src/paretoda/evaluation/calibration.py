@@ -15,7 +15,7 @@ import torch
 from scipy.optimize import minimize_scalar
 from torch import Tensor
 
-from paretoda.domains import Snapshot
+from paretoda.types import Snapshot
 
 _LEAST, _MOST = 1.0, 20.0
 """A model is not made more certain than it is: a held-out source without a mistake would make it so without end."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
 from paretoda.evaluation.metrics import accuracy, mean_per_class
+from paretoda.types import Objective, Source, Target
 
 
 def oracle_accuracy(logits: Tensor, oracle_labels: Tensor) -> float:

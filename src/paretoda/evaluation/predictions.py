@@ -9,7 +9,7 @@ from typing import overload
 import torch
 from torch import Tensor, nn
 
-from paretoda.domains import Model, Source, Target
+from paretoda.types import Model, Source, Target
 
 
 @contextmanager

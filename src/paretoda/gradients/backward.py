@@ -12,14 +12,14 @@ from torch import Tensor
 
 from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, reads_guide
 from paretoda.core.simplex import equal
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.gradients.fsdp import gathered
 from paretoda.gradients.gram import Row, gram
 from paretoda.gradients.micro_batches import MicroBatches, passes_of
 from paretoda.gradients.parameters import Metric, Parameters, Voting, multipliers, trainable, voters, without
-from paretoda.gradients.passes import combine, vjp
+from paretoda.gradients.reduce import pieces_of, summed
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.rows import check_rows, combine_and_free, problem_of, report_of, rows_of, sum_gradient
-from paretoda.gradients.sharded import gathered
-from paretoda.gradients.sums import pieces_of, summed
 from paretoda.gradients.tensors import (
     Gradients,
     Losses,
@@ -33,7 +33,7 @@ from paretoda.gradients.tensors import (
     private_gradients,
     write,
 )
-from paretoda.processes import ALONE, Processes
+from paretoda.gradients.vjp import combine, vjp
 
 
 def backward(  # noqa: PLR0913 - see the module's first lines
@@ -49,7 +49,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     voting: Voting = "all",
     metric: Metric = None,
     scaler: torch.amp.GradScaler | None = None,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> Report:
     """Fill `.grad` with the direction that the scheme chooses, and say what it chose.
 

@@ -1,24 +1,47 @@
-"""Batches whose graph would not fit in memory: features first, then one part after the other, once more, with a graph.
-
-Losses that are no sums over samples (TCM, MMD, MCC) see all features at once, so the gradient is that of the whole
-batch. Its price is one more forward pass.
-"""
+"""Torch's generators as they are now, to draw the same once more."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from paretoda.gradients.chance import Chance
+from paretoda.distributed.layers import drawn_for_all
 from paretoda.gradients.gram import Row
-from paretoda.gradients.passes import FeaturePasses, vjp
-from paretoda.models.batchnorm import frozen_statistics
-from paretoda.models.dropout import drawn_for_all
-from paretoda.models.pooled_statistics import pooled_statistics
+from paretoda.gradients.vjp import FeaturePasses, vjp
+from paretoda.models.batchnorm import frozen_statistics, pooled_statistics
+
+
+@dataclass(frozen=True, eq=False)
+class Chance:
+    """The state of the generators that a network on one device draws from.
+
+    Args:
+        device: of the network.
+        states: of the CPU's generator and, on a GPU, of that device's.
+    """
+
+    device: torch.device
+    states: tuple[Tensor, ...]
+
+    @classmethod
+    def now(cls, device: torch.device) -> Chance:
+        """As they are."""
+        own = (torch.cuda.get_rng_state(device),) if device.type == "cuda" else ()
+        return cls(device, (torch.get_rng_state(), *own))
+
+    @contextmanager
+    def again(self) -> Iterator[None]:
+        """Inside, they are as they were; afterwards as before."""
+        with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
+            torch.set_rng_state(self.states[0])
+            if len(self.states) > 1:
+                torch.cuda.set_rng_state(self.states[1], self.device)
+            yield
 
 
 class MicroBatches:

@@ -9,13 +9,13 @@ from torch import Tensor
 
 from paretoda.core.factor import cosines
 from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
+from paretoda.gradients.fsdp import sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.micro_batches import MicroBatchPasses
-from paretoda.gradients.passes import combine, vjp
+from paretoda.gradients.reduce import summed
 from paretoda.gradients.report import NonFiniteError, Report
-from paretoda.gradients.sharded import sharded
-from paretoda.gradients.sums import summed
 from paretoda.gradients.tensors import Tensors, all_finite
+from paretoda.gradients.vjp import combine, vjp
 
 
 def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:

@@ -11,12 +11,12 @@ import torch
 from torch import Tensor
 
 from paretoda.core.problem import Move, Vector, Weights
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.gradients.fsdp import local, sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.parameters import Parameters, trainable
-from paretoda.gradients.passes import FeaturePasses, vjp
 from paretoda.gradients.report import NonFiniteError
-from paretoda.gradients.sharded import local, sharded
-from paretoda.processes import ALONE, Processes
+from paretoda.gradients.vjp import FeaturePasses, vjp
 
 Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
 Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
@@ -49,7 +49,7 @@ class Tensors:
     voting: list[Tensor]
     passes: FeaturePasses | None
     scale: float
-    processes: Processes = ALONE
+    processes: Processes = SINGLE_PROCESS
 
     @property
     def exact(self) -> bool:

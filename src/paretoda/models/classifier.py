@@ -12,11 +12,11 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from paretoda.domains import Model
 from paretoda.models.backbones import check_backbone, make_backbone, outside_facts, width_of
+from paretoda.models.backbones.small import mlp
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
-from paretoda.models.mlp import mlp
-from paretoda.models.published import RANDOM
+from paretoda.models.pretrained import RANDOM
+from paretoda.types import Model
 
 _HIDDEN = 512
 

@@ -14,14 +14,12 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from paretoda.errors import WeightsError
+
 _LOG = logging.getLogger(__name__)
 SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 _CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
 _SHOWN = 5
-
-
-class WeightsError(ValueError):
-    """The file's tensors are not those of the model; the message names the keys."""
 
 
 def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...] = _CLASSIFIER) -> tuple[str, ...]:

@@ -5,23 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from paretoda.core.names import unknown
-from paretoda.core.options import Options, with_options
-from paretoda.domains import Objective
+from paretoda.core.options import Options, unknown, with_options
 from paretoda.objectives.alignment.afn import Afn
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.coral import Coral
-from paretoda.objectives.alignment.dan import Dan
+from paretoda.objectives.alignment.dan import Dan, Ddc
 from paretoda.objectives.alignment.dann import Dann
-from paretoda.objectives.alignment.ddc import Ddc
 from paretoda.objectives.alignment.dta import Dta
 from paretoda.objectives.alignment.gsp import Gsp
 from paretoda.objectives.alignment.jada import Jada
-from paretoda.objectives.alignment.jan import Jan
-from paretoda.objectives.alignment.jan_adversarial import JanA
-from paretoda.objectives.alignment.mcd import Mcd
+from paretoda.objectives.alignment.jan import Jan, JanA
+from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
-from paretoda.objectives.alignment.swd import Swd
 from paretoda.objectives.alignment.tat import Tat
 from paretoda.objectives.alignment.tpn import Tpn
 from paretoda.objectives.guide.agreement import AgreementGuide
@@ -37,6 +32,7 @@ from paretoda.objectives.target.information import Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.types import Objective
 
 Factory = Callable[..., Objective]
 """Called with features and classes (guides: target_loss as well) and the objective's own options, by keyword."""

@@ -9,14 +9,14 @@ from dataclasses import replace
 from math import isnan
 from statistics import median
 
-from paretoda.report.layout import render
-from paretoda.report.ranks_plot import difference_panels, ranks_picture
+from paretoda.report.page import render
+from paretoda.report.ranks import difference_panels, ranks_picture
 from paretoda.report.significance import Paired, Ranking, compare, corrected, differences, rank
-from paretoda.report.tables import PLAIN, Look, Row, Table, latest, lines, make_table, notes
+from paretoda.report.tables import PLAIN, Row, Table, TableStyle, latest, lines, make_table, notes
 
 
 def bench_page(
-    rows: Iterable[Row], *, title: str, look: Look = PLAIN, command: str = "", measure: str = "accuracy"
+    rows: Iterable[Row], *, title: str, look: TableStyle = PLAIN, command: str = "", measure: str = "accuracy"
 ) -> str:
     """The HTML of a benchmark's results.
 
@@ -92,7 +92,7 @@ def _losses(row: Row) -> tuple[str, str] | None:
     return (str(told["method"]), str(told.get("target_loss", "none"))) if "method" in told else None
 
 
-def _compared(table: Table, partners: Mapping[str, str], look: Look) -> list[tuple[str, str, Paired, Paired]]:
+def _compared(table: Table, partners: Mapping[str, str], look: TableStyle) -> list[tuple[str, str, Paired, Paired]]:
     """Name, partner, and the comparison over tasks and over runs; without oracles."""
     pairs = {name: (table.runs(name), table.runs(other)) for name, other in partners.items() if name not in look.oracle}
     tasks = corrected({name: found for name, pair in pairs.items() if (found := compare(*pair))})
@@ -100,7 +100,7 @@ def _compared(table: Table, partners: Mapping[str, str], look: Look) -> list[tup
     return [(name, partners[name], found, runs[name]) for name, found in tasks.items()]
 
 
-def _ranked(table: Table, look: Look) -> Ranking | None:
+def _ranked(table: Table, look: TableStyle) -> Ranking | None:
     """Of the contenders that have every task that somebody has; None below two."""
     tasks = [task for task in table.columns if any((row, task) in table.values for row in table.rows)]
     rivals = {row: table.cells(row)[:-1] for row in table.rows if row not in look.oracle}
@@ -109,7 +109,7 @@ def _ranked(table: Table, look: Look) -> Ranking | None:
     return rank(whole) if len(whole) > 1 else None
 
 
-def _short(table: Table, look: Look) -> list[str]:
+def _short(table: Table, look: TableStyle) -> list[str]:
     """The result in a sentence or two."""
     totals = {row: total for row in table.rows if (total := table.cells(row)[-1]) and row not in look.oracle}
     if not totals:

@@ -8,10 +8,9 @@ from typing import Any
 
 from markupsafe import Markup
 
-from paretoda.report.curves import Points, chart
+from paretoda.report.charts import Points, chart
 from paretoda.report.facts import RunFacts, guide_curve, named_curves
-from paretoda.report.layout import render
-from paretoda.report.page import Comparison
+from paretoda.report.page import Comparison, render
 
 _NOTHING = "–"  # noqa: RUF001
 

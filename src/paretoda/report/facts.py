@@ -9,8 +9,8 @@ from itertools import combinations
 from math import isfinite
 from typing import Any
 
+from paretoda.report.charts import Points
 from paretoda.report.confusion import Confusion
-from paretoda.report.curves import Points
 from paretoda.report.scatter import FeatureMap
 from paretoda.report.scenes import Overlap, SceneCard
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
+from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
+from paretoda.report.charts import chart, legend, strip
 from paretoda.report.confusion import matrix
-from paretoda.report.curves import chart, legend
 from paretoda.report.facts import (
     RunFacts,
     class_counts,
@@ -20,9 +23,40 @@ from paretoda.report.facts import (
     named_curves,
     score_curves,
 )
-from paretoda.report.layout import render
 from paretoda.report.scatter import panels
-from paretoda.report.strip import strip
+
+_NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "style.css", "bench.css")
+
+
+def render(template: str, **values: Any) -> str:
+    """The page that the template makes of these values; a value that is missing is an error.
+
+    Args:
+        template: a file of the folder `templates`.
+        **values: what it names.
+    """
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> Environment:
+    folder = files("paretoda.report") / "templates"
+    loader = DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in _NAMES})
+    environment = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+    )
+    environment.filters["percent"] = _percent
+    environment.filters["number"] = _number
+    return environment
+
+
+def _percent(value: float | None) -> str:
+    return "–" if value is None else f"{100 * value:.1f} %"  # noqa: RUF001
+
+
+def _number(value: float | None, digits: int = 4) -> str:
+    return "–" if value is None else f"{value + 0.0:.{digits}f}"  # noqa: RUF001  (and no minus zero)
+
 
 SHOWN_PREDICTIONS = 12
 """So many of the least certain predictions are on the page; predictions.csv has all."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -12,14 +14,33 @@ from torch import Tensor
 
 from paretoda.data import DomainPair
 from paretoda.data.rows import Rows
-from paretoda.data.samples import Samples
-from paretoda.domains import Model
+from paretoda.data.samples import Image8, Samples
 from paretoda.evaluation.metrics import confusion_matrix
 from paretoda.evaluation.predictions import predict
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures
 from paretoda.report.scatter import FeatureMap, feature_map
-from paretoda.report.thumbnails import SIDE, thumbnail
+from paretoda.types import Model
+
+SIDE = 64
+_PIXELS = 32  # images below are not photographs: every pixel counts
+
+
+def thumbnail(image: Image8) -> str:
+    """A data URI of the image, its longer side at most 64 pixels.
+
+    Args:
+        image: shape (h, w) or (h, w, 3).
+    """
+    from PIL import Image  # noqa: PLC0415  (only runs on images need it)
+
+    picture = Image.fromarray(image)
+    picture.thumbnail((SIDE, SIDE))
+    kind = "PNG" if max(picture.size) <= _PIXELS else "JPEG"
+    file = io.BytesIO()
+    picture.save(file, kind, optimize=True, **({} if kind == "PNG" else {"quality": 82}))
+    return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
+
 
 SHOWN_POINTS = 600
 """So many samples of each domain are on the map."""

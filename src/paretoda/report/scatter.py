@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from paretoda.report.curves import COLOURS, legend
+from paretoda.report.charts import COLOURS, legend
 
 _SIDE, _EDGE = 400, 14
 _OTHERS = "all others"

@@ -1,13 +1,15 @@
-"""Tables of a benchmark's runs: means over seeds, the best in bold, failures counted."""
+"""Tables of a benchmark's runs, means over seeds, as values and as Markdown, LaTeX and CSV."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import isfinite
 from statistics import fmean, stdev
 from typing import Any, Literal, NamedTuple, TypeAlias
 
+from paretoda.io.csv_cells import csv_text as cells_text
 from paretoda.report.significance import By, Paired, compare_all
 
 Row: TypeAlias = Mapping[str, Any]
@@ -62,7 +64,7 @@ class Table:
 
 
 @dataclass(frozen=True)
-class Look:
+class TableStyle:
     """How a table is shown.
 
     Args:
@@ -86,7 +88,7 @@ class Line(NamedTuple):
     published: bool = False
 
 
-PLAIN = Look()
+PLAIN = TableStyle()
 
 
 def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen", measure: str = "accuracy") -> Table:
@@ -129,7 +131,7 @@ def latest(rows: Iterable[Row]) -> list[Row]:
     return list(runs.values())
 
 
-def lines(table: Table, look: Look = PLAIN) -> list[Line]:
+def lines(table: Table, look: TableStyle = PLAIN) -> list[Line]:
     """The rows as texts, references last."""
     rivals = [table.cells(row) for row in table.rows if row not in look.oracle]
     best = [max((_shown(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
@@ -151,7 +153,7 @@ def lines(table: Table, look: Look = PLAIN) -> list[Line]:
     return shown
 
 
-def notes(table: Table, look: Look = PLAIN) -> list[str]:
+def notes(table: Table, look: TableStyle = PLAIN) -> list[str]:
     """What a reader must know: what the numbers are, the marks, and the failures."""
     said = [table.caption]
     if pairs := compared(table, look):
@@ -167,7 +169,7 @@ def notes(table: Table, look: Look = PLAIN) -> list[str]:
     return said
 
 
-def compared(table: Table, look: Look) -> dict[str, Paired]:
+def compared(table: Table, look: TableStyle) -> dict[str, Paired]:
     """Every row but the oracles' against the base, if the look names one."""
     if look.base is None:
         return {}
@@ -189,3 +191,55 @@ def _fraction(value: float, name: str) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"{name!r} has the value {value}; values are fractions from 0 to 1, 0.62 for 62 %")
     return float(value)
+
+
+def markdown(table: Table, look: TableStyle = PLAIN) -> str:
+    """A Markdown table, and what a reader must know below it."""
+    out = [["", *map(_markdown_text, table.columns), "average"], ["---", *["---:"] * (len(table.columns) + 1)]]
+    own, published = _blocks(lines(table, look))
+    for heading, block in (("", own), ("*published*", published)):
+        out += [[heading, *[""] * (len(table.columns) + 1)]] if heading and block else []
+        out += [[_markdown_text(x.name), *(f"**{t}**" if bold else t for t, bold in x.cells)] for x in block]
+    below = "\\\n".join(map(_markdown_text, notes(table, look)))
+    return "".join(f"| {' | '.join(row)} |\n" for row in out) + f"\n{below}\n"
+
+
+def latex(table: Table, look: TableStyle = PLAIN) -> str:
+    """A `tabular` for the package booktabs, and what a reader must know below it."""
+    own, published = _blocks(lines(table, look))
+    out = [rf"\begin{{tabular}}{{l{'r' * (len(table.columns) + 1)}}}", r"\toprule"]
+    out += [" & ".join(["", *map(_latex_text, table.columns), "average"]) + r" \\", r"\midrule"]
+    for heading, block in (("", own), ("published", published)):
+        if heading and block:
+            out += [r"\midrule", rf"\multicolumn{{{len(table.columns) + 2}}}{{l}}{{\emph{{{heading}}}}} \\"]
+        for line in block:
+            cells = [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in line.cells]
+            out.append(" & ".join([_latex_text(line.name), *cells]) + r" \\")
+    below = " ".join(map(_latex_text, notes(table, look)))
+    return "\n".join([*out, r"\bottomrule", r"\end{tabular}", rf"\par\smallskip{{\footnotesize {below}}}", ""])
+
+
+def csv_text(table: Table) -> str:
+    """Wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
+    heads = [f"{column} {part}" for column in (*table.columns, "average") for part in Cell._fields]
+    rows: list[list[object]] = [["name", *heads, "failed"]]
+    for row in table.rows:
+        cells = [part for cell in table.cells(row) for part in (cell or (None, None, 0))]
+        rows.append([row, *cells, table.failed.get(row, 0)])
+    return cells_text(rows)
+
+
+def _blocks(shown: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    return [line for line in shown if not line.published], [line for line in shown if line.published]
+
+
+def _markdown_text(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|~&#$])", r"\\\1", " ".join(text.split()))
+
+
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
+_LATEX |= {"|": "$|$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "±": r"$\pm$"} | {c: "\\" + c for c in "&%$#_{}"}
+
+
+def _latex_text(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paretoda.core.names import unknown
+from paretoda.core.options import unknown
 from paretoda.core.problem import Scheme
 from paretoda.schemes.aligned_mtl import AlignedMTL
 from paretoda.schemes.averaged import Averaged

@@ -8,9 +8,9 @@ from typing import ClassVar
 import numpy as np
 
 from paretoda.core.certificates import guide_slope, is_common_descent
+from paretoda.core.descent_cone import nearest_descent
 from paretoda.core.linear_program import TOLERANCE
 from paretoda.core.min_norm import min_norm
-from paretoda.core.nearest import nearest_descent
 from paretoda.core.problem import Move, Problem, Vector, Weights
 
 PRIOR = {"alignment": 0.3, "target": 0.3}

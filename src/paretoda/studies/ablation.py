@@ -7,9 +7,9 @@ from typing import Any
 
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import failures
-from paretoda.studies.ask import Ask
-from paretoda.studies.benched import accuracy_section, both_tables, run_contenders
+from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Page
+from paretoda.studies.request import StudyRequest
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ OURS = (
 """Our variants."""
 
 
-def ablation(ask: Ask) -> Page:
+def ablation(ask: StudyRequest) -> Page:
     """Run all rows and set the paper's numbers beside them."""
     parts = [*PAPER, *OURS]
     contenders = [Contender(part.name, {"method": "dann", **part.settings}) for part in parts]

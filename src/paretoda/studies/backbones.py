@@ -7,9 +7,9 @@ from typing import Any
 
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import failures
-from paretoda.studies.ask import SUITE, Ask
-from paretoda.studies.benched import accuracy_section, both_tables, run_contenders
+from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Grid, Page, Section
+from paretoda.studies.request import SUITE, StudyRequest
 
 METHODS: dict[str, dict[str, Any]] = {
     "source-only": {"method": "source-only", "target_loss": "none", "scheme": "linear"},
@@ -39,7 +39,7 @@ PAPER = Grid(
 )
 
 
-def networks(ask: Ask) -> dict[str, Mapping[str, dict[str, Any]]]:
+def networks(ask: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
     """Suite -> network -> settings: widths on stored features, backbones on images that are trained on."""
     task = ask.found.tasks[ask.chosen()[0]]
     trains_images = "backbone" in task.settings and not task.settings.get("frozen")
@@ -49,7 +49,7 @@ def networks(ask: Ask) -> dict[str, Mapping[str, dict[str, Any]]]:
     return found
 
 
-def backbones(ask: Ask) -> Page:
+def backbones(ask: StudyRequest) -> Page:
     """Run every method on every network."""
     found = networks(ask)
     tasks = ask.chosen()

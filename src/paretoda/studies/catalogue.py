@@ -6,17 +6,17 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from paretoda.job.environment import environment
+from paretoda.run.directory.directory import environment
 from paretoda.studies.ablation import ablation
-from paretoda.studies.ask import Ask
 from paretoda.studies.backbones import backbones
 from paretoda.studies.front import front
 from paretoda.studies.guides import guides
 from paretoda.studies.page import Page
 from paretoda.studies.path import path
+from paretoda.studies.request import StudyRequest
 from paretoda.studies.scales import scales
 
-STUDIES: dict[str, Callable[[Ask], Page]] = {
+STUDIES: dict[str, Callable[[StudyRequest], Page]] = {
     "ablation": ablation,
     "path": path,
     "scales": scales,
@@ -27,7 +27,7 @@ STUDIES: dict[str, Callable[[Ask], Page]] = {
 """Name -> study."""
 
 
-def make_study(name: str, ask: Ask, command: str) -> Page:
+def make_study(name: str, ask: StudyRequest, command: str) -> Page:
     """Make the runs that are missing, write the page, and return it.
 
     Args:

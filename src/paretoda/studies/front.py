@@ -1,12 +1,11 @@
-"""Pareto fronts of DANN and CDAN: are they non-convex, as the paper's Fig. 2 says?
-
-A weighted sum, minimised exactly, only reaches points of the convex hull, so a sweep of weights cannot show the part
-of a front that it misses. EPO can: for every ray r_1 L_1 = r_2 L_2 it looks for the front there. Both are swept.
-"""
+"""Pareto fronts of DANN and CDAN: are they non-convex, as the paper's Fig. 2 says?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from math import hypot
 from pathlib import Path
 from typing import Any
 
@@ -15,15 +14,189 @@ from numpy.typing import NDArray
 
 from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
-from paretoda.studies.ask import Ask
-from paretoda.studies.benched import with_steps
-from paretoda.studies.figures import COLOURS, panels, save
-from paretoda.studies.hull import Front, make_front
-from paretoda.studies.lab import losses_now, open_lab
-from paretoda.studies.page import Grid, Page, Section
-from paretoda.studies.probe import probe
-from paretoda.studies.trials import Trial, run_trials
+from paretoda.objectives import Cdan
+from paretoda.studies.contenders import with_steps
+from paretoda.studies.instrumented_run import Trial, few, losses_now, open_instrumented_run, run_trials
+from paretoda.studies.page import COLOURS, Grid, Page, Section, panels, save
+from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
+from paretoda.types import Domain, Objective, Snapshot
+
+Array = NDArray[np.float64]
+
+_SURE = 2.0
+"""Standard errors by which a point must stand above the hull."""
+
+
+@dataclass(frozen=True, eq=False)
+class Front:
+    """Points in the plane of two losses, both to be small, and what is known of their front.
+
+    Args:
+        points: mean over seeds, shape (n, 2).
+        errors: standard errors of the means, shape (n, 2); NaN with one seed.
+        best: places of the points that no other dominates, by the first loss.
+        corners: places of the corners of the lower convex hull, by the first loss; a subset of `best`.
+        gaps: distance of every point in `best` from the hull along its normal, both losses over their span.
+        sigmas: standard errors of the gaps, of the point and of the two corners below it together.
+    """
+
+    points: Array
+    errors: Array
+    best: tuple[int, ...]
+    corners: tuple[int, ...]
+    gaps: Array
+    sigmas: Array
+
+    @property
+    def above(self) -> tuple[int, ...]:
+        """Places of the points that a weighted sum cannot reach: above the hull by more than two standard errors."""
+        sure = self.gaps > np.maximum(_SURE * self.sigmas, 1e-9)
+        return tuple(place for place, is_sure in zip(self.best, sure.tolist(), strict=True) if is_sure)
+
+    @property
+    def tested(self) -> bool:
+        """Whether there is a spread over seeds to compare gaps with."""
+        return bool(np.isfinite(self.errors).all())
+
+    @property
+    def sentence(self) -> str:
+        """The answer."""
+        between = len(self.best) - len(self.corners)
+        (left, low), (right, high) = self.points[list(self.best)].min(axis=0), self.points[list(self.best)].max(axis=0)
+        where = f"L_S from {left:.3g} to {right:.3g}, L_D from {low:.3g} to {high:.3g}"
+        size = f"{len(self.best)} of {len(self.points)} points are not dominated ({where}), {between} above the hull"
+        if not self.tested:
+            return f"Cannot be told from one seed: {size}."
+        found = len(self.above)
+        largest = f"the largest gap is {100 * self.gaps.max(initial=0.0):.1f} % of the front's span"
+        if found == 0:
+            return f"No sign of a non-convex front: {size}, none by more than two standard errors; {largest}."
+        return f"Non-convex: {size}, {found} by more than two standard errors; {largest}."
+
+
+def non_dominated(points: Array) -> tuple[int, ...]:
+    """Places of the points that no other point beats in one loss without losing in the other, by the first loss."""
+    order = sorted(range(len(points)), key=lambda place: (points[place, 0], points[place, 1]))
+    found: list[int] = []
+    for place in order:
+        if not found or points[place, 1] < points[found[-1], 1]:
+            found.append(place)
+    return tuple(found)
+
+
+def lower_hull(points: Array, best: tuple[int, ...]) -> tuple[int, ...]:
+    """Places among `best` that minimise some weighted sum of the losses (a monotone chain).
+
+    Args:
+        points: shape (n, 2).
+        best: places by the first loss.
+    """
+    chain: list[int] = []
+    for place in best:
+        while len(chain) > 1 and _turn(points[chain[-2]], points[chain[-1]], points[place]) <= 0:
+            chain.pop()
+        chain.append(place)
+    return tuple(chain)
+
+
+def _turn(first: Array, second: Array, third: Array) -> float:
+    """Positive where the path turns left: the middle point is below the line of the others."""
+    a, b = second - first, third - first
+    return float(a[0] * b[1] - a[1] * b[0])
+
+
+def make_front(samples: Array) -> Front:
+    """The front of n points.
+
+    Args:
+        samples: shape (n, seeds, 2).
+    """
+    points, seeds = samples.mean(axis=1), samples.shape[1]
+    errors = samples.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.full_like(points, np.nan)
+    best = non_dominated(points)
+    corners = lower_hull(points, best)
+    span = np.ptp(points[list(best)], axis=0)
+    span = np.where(span > 0, span, 1.0)
+    pairs = [_gap(place, points / span, errors / span, corners) for place in best]
+    return Front(points, errors, best, corners, np.array([g for g, _ in pairs]), np.array([s for _, s in pairs]))
+
+
+def _gap(place: int, points: Array, errors: Array, corners: tuple[int, ...]) -> tuple[float, float]:
+    """Distance from the hull's edge below the point, and its standard error."""
+    if place in corners:
+        return 0.0, 0.0
+    right = next(i for i, corner in enumerate(corners) if points[corner, 0] > points[place, 0])
+    first, second = corners[right - 1], corners[right]
+    edge = points[second] - points[first]
+    normal = np.array([-edge[1], edge[0]]) / hypot(*edge.tolist())
+    away = points[place] - points[first]
+    share = float(np.clip(away @ edge / (edge @ edge), 0, 1))
+    parts = ((1.0, place), (1 - share, first), (share, second))
+    variance = sum(factor**2 * float(normal**2 @ errors[who] ** 2) for factor, who in parts)
+    return float(normal @ away), float(np.sqrt(variance))
+
+
+_PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
+_CENTRES = 300
+
+
+def probe(alignment: Objective, snapshot: Snapshot) -> float:
+    """What the best probe knows of the domain, log 2 minus its cross-entropy; never negative.
+
+    Discriminators of different runs have learned differently well; this one is the same for all.
+
+    Args:
+        alignment: CDAN's probe sees features and predictions, everybody else's the features.
+        snapshot: of the model.
+    """
+    rows = [_seen(alignment, few(domain)) for domain in (snapshot.source, snapshot.target)]
+    return cross_fitted(rows[0], rows[1])
+
+
+def _seen(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
+    seen = alignment.joined(domain) if isinstance(alignment, Cdan) else domain.features
+    return seen.detach().double().numpy()
+
+
+def cross_fitted(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+    """The divergence that the best probe proves on the half of the rows that it has not seen.
+
+    Probes: logistic regressions of the rows and of Gaussian kernels around some of them, at several penalties; the
+    divergence is a supremum over discriminators, so the best counts, and one that knows nothing proves 0.
+
+    Args:
+        source: shape (n, d).
+        target: shape (m, d).
+    """
+    rows = np.concatenate([source, target])
+    rows = (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-8)
+    labels = np.repeat([0, 1], [len(source), len(target)])
+    return max([0.0, *(_proved(seen, labels, c) for seen in (rows, _kernels(rows)) for c in _PENALTIES)])
+
+
+def _kernels(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Gaussians exp(-|x - c|² / median) around some rows c, each column with unit spread."""
+    centres = rows[np.random.default_rng(1).permutation(len(rows))[:_CENTRES]]
+    squares = (rows**2).sum(1)[:, None] + (centres**2).sum(1)[None, :] - 2 * rows @ centres.T
+    near = np.exp(-squares / np.median(squares))
+    scaled: NDArray[np.float64] = (near - near.mean(axis=0)) / (near.std(axis=0) + 1e-8)
+    return scaled
+
+
+def _proved(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty: float) -> float:
+    """What is proved: log 2 minus the balanced cross-entropy on unseen rows."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  (slow to import)
+
+    fold = np.random.default_rng(0).permutation(len(rows)) % 2
+    losses = np.empty(len(rows))
+    for part in (0, 1):
+        model = LogisticRegression(C=penalty, class_weight="balanced", max_iter=5000, tol=1e-3)
+        model.fit(rows[fold != part], labels[fold != part])
+        unseen = fold == part
+        losses[unseen] = -model.predict_log_proba(rows[unseen])[np.arange(unseen.sum()), labels[unseen]]
+    return math.log(2) - float(losses[labels == 0].mean() + losses[labels == 1].mean()) / 2
+
 
 STEPS = 300
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
@@ -42,7 +215,7 @@ _SAME: dict[str, Any] = {
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
     """Train; the losses on whole sets at the end."""
-    lab = open_lab(trial, data, work)
+    lab = open_instrumented_run(trial, data, work)
     lab.train(after)
     snapshot = lab.snapshot()
     losses = losses_now(lab.step, snapshot)
@@ -54,7 +227,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     }
 
 
-def _trials(ask: Ask, task: str) -> list[Trial]:
+def _trials(ask: StudyRequest, task: str) -> list[Trial]:
     found: list[tuple[str, dict[str, Any]]] = []
     for method in METHODS:
         for share in SHARES:
@@ -70,7 +243,7 @@ def _trials(ask: Ask, task: str) -> list[Trial]:
     ]
 
 
-def front(ask: Ask) -> Page:
+def front(ask: StudyRequest) -> Page:
     """Sweep weights and rays, and test whether the fronts are convex."""
     task = ask.one()
     rows = run_trials(ask, _trials(ask, task), measure)

@@ -2,26 +2,134 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch.nn import functional
 
 from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
-from paretoda.studies.ask import Ask
-from paretoda.studies.benched import with_steps
-from paretoda.studies.lab import Lab, losses_now, open_lab
-from paretoda.studies.page import Page, Section
-from paretoda.studies.path_facts import facts_of, table
-from paretoda.studies.path_figure import picture
-from paretoda.studies.trials import Trial, run_trials
+from paretoda.studies.contenders import with_steps
+from paretoda.studies.instrumented_run import InstrumentedRun, Trial, losses_now, open_instrumented_run, run_trials
+from paretoda.studies.page import COLOURS, Grid, Page, Section, panels, round_logs, save
+from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
+
+LOSSES = ("source", "alignment", "target")
+Facts = dict[str, dict[str, list[float]]]
+"""Path -> fact -> a number for each seed."""
+
+
+def losses_of(row: Mapping[str, Any]) -> NDArray[np.float64]:
+    """The losses along a path, shape (records, 3)."""
+    return np.array([[point[name] for name in LOSSES] for point in row["points"]], dtype=np.float64)
+
+
+def rising(path: NDArray[np.float64], share: float = 0.05) -> float:
+    """The share of the stretches in which some loss rises by more than this share of its range along the path."""
+    steps = np.diff(path, axis=0)
+    return float((steps > share * np.maximum(np.ptp(path, axis=0), 1e-12)).any(axis=1).mean()) if len(steps) else 0.0
+
+
+def facts_of(rows: Sequence[Mapping[str, Any]], ideal: str) -> Facts:
+    """Ends, distances to the ideal path's end, and how often a loss rises, for every path and seed.
+
+    Args:
+        rows: name, seed and points of each path.
+        ideal: name of the path that others are compared with.
+    """
+    found: Facts = {}
+    for seed in sorted({row["seed"] for row in rows}):
+        paths = {row["name"]: losses_of(row) for row in rows if row["seed"] == seed}
+        span = _span(np.concatenate(list(paths.values())))
+        best = paths.get(ideal)
+        for row in (row for row in rows if row["seed"] == seed):
+            path, fact = paths[row["name"]], found.setdefault(row["name"], _empty())
+            for name, value in zip(LOSSES, path[-1].tolist(), strict=True):
+                fact[name].append(value)
+            fact["rising"].append(rising(path))
+            fact["oracle_accuracy"].append(row["points"][-1]["oracle_accuracy"])
+            if best is not None:
+                fact["distance"].append(float(np.linalg.norm((path[-1] - best[-1]) / span)))
+                fact["cosine"].append(_cosine((path[-1] - path[0]) / span, (best[-1] - best[0]) / span))
+    return found
+
+
+def _empty() -> dict[str, list[float]]:
+    return {name: [] for name in (*LOSSES, "distance", "cosine", "rising", "oracle_accuracy")}
+
+
+def _span(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    span: NDArray[np.float64] = np.ptp(points, axis=0)
+    return np.where(span > 0, span, 1.0)
+
+
+def _cosine(path: NDArray[np.float64], ideal: NDArray[np.float64]) -> float:
+    length = float(np.linalg.norm(path) * np.linalg.norm(ideal))
+    return float(path @ ideal) / length if length > 0 else 0.0
+
+
+def table(facts: Facts) -> Grid:
+    """A row for each path."""
+    columns = ["path", "L_S", "L_D", "L_T", "distance", "cosine", "rising, %", "oracle accuracy, %"]
+    keys = {
+        **dict.fromkeys((*LOSSES, "distance", "cosine"), (1.0, 3)),
+        "rising": (100.0, 0),
+        "oracle_accuracy": (100.0, 1),
+    }
+    rows = [[name, *(_text(fact[key], *how) for key, how in keys.items())] for name, fact in facts.items()]
+    return Grid(columns, rows)
+
+
+def _text(values: Sequence[float], factor: float, digits: int) -> str:
+    if not values:
+        return ""
+    scaled = factor * np.array(values)
+    spread = f" ± {scaled.std(ddof=1):.{digits}f}" if len(values) > 1 else ""
+    return f"{scaled.mean():.{digits}f}{spread}"
+
+
+_AXES = {"source": "source loss L_S", "alignment": "alignment L_D", "target": "target loss L_T"}
+_PLANES = (("source", "alignment"), ("source", "target"), ("alignment", "target"))
+
+
+def picture(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> str:
+    """Draw the paths of one seed; the name of the file.
+
+    Args:
+        directory: of the study.
+        rows: of all paths and seeds.
+        seed: which.
+    """
+    figure, axes = panels(2, 2, width=5.6, height=4.2)
+    own = [row for row in rows if row["seed"] == seed]
+    for place, row in enumerate(own):
+        colour, oracle = COLOURS[place % len(COLOURS)], "oracle" in row["name"]
+        look: dict[str, Any] = {"color": colour, "linestyle": "--" if oracle else "-", "linewidth": 1.7, "alpha": 0.9}
+        losses = losses_of(row)
+        for one, plane in zip(axes, _PLANES, strict=False):
+            x, y = (losses[:, LOSSES.index(name)] for name in plane)
+            one.plot(x, y, marker=".", markersize=5, **look)
+            one.plot(x[-1:], y[-1:], marker="o", markersize=10, color=colour, markeredgecolor="black", linestyle="")
+        steps = [point["step"] for point in row["points"]]
+        axes[3].plot(steps, [100 * point["oracle_accuracy"] for point in row["points"]], label=row["name"], **look)
+    for one, plane in zip(axes, _PLANES, strict=False):
+        start = [losses_of(own[0])[0, LOSSES.index(name)] for name in plane]
+        one.plot(*[[value] for value in start], marker="*", markersize=16, color="black", zorder=5)
+        one.set(xlabel=_AXES[plane[0]], ylabel=_AXES[plane[1]])
+        for axis, name in zip(("x", "y"), plane, strict=True):
+            if name != "alignment":  # falls over orders of magnitude; alignment may be below 0
+                round_logs(one, axis)
+    axes[3].set(xlabel="step", ylabel="target accuracy (oracle), %")
+    figure.legend(*axes[3].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
+    return save(figure, directory / f"paths-seed-{seed}.svg")
+
 
 _RECORDS = 25
 IDEAL = "as printed, oracle guide"
@@ -40,7 +148,7 @@ PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
     """Train; the losses on whole sets before the first step and every few steps."""
-    lab = open_lab(trial, data, work)
+    lab = open_instrumented_run(trial, data, work)
     if trial.extra.get("oracle"):
         lab.step.guide = OracleGuide(lab.oracle_labels_of("held-out-target")).to(lab.step.device)
     if trial.extra.get("control"):
@@ -56,7 +164,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     return {"points": points}
 
 
-def _trained_on_labels(lab: Lab) -> Lab:
+def _trained_on_labels(lab: InstrumentedRun) -> InstrumentedRun:
     """The held-out target samples join the training part, and their true labels a further objective."""
     pair = lab.pair
     unknown = torch.full((len(pair.target_train),), -1)
@@ -65,7 +173,7 @@ def _trained_on_labels(lab: Lab) -> Lab:
     return replace(lab, pair=replace(pair, target_train=np.concatenate([pair.target_train, pair.target_held_out])))
 
 
-def _point(lab: Lab, taken: int) -> dict[str, float]:
+def _point(lab: InstrumentedRun, taken: int) -> dict[str, float]:
     snapshot = lab.snapshot()
     truth = lab.oracle_labels_of("held-out-target")
     held = snapshot.held_out_target.logits
@@ -79,7 +187,7 @@ def _point(lab: Lab, taken: int) -> dict[str, float]:
     }
 
 
-def path(ask: Ask) -> Page:
+def path(ask: StudyRequest) -> Page:
     """Follow every path from the same weights, for each seed."""
     task = ask.one()
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}

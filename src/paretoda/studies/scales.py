@@ -11,14 +11,12 @@ from torch import Tensor
 
 from paretoda.bench.jobs import failures
 from paretoda.bench.store import Row
-from paretoda.domains import Objective, Snapshot, Source, Target
-from paretoda.studies.ask import Ask
-from paretoda.studies.benched import with_steps
-from paretoda.studies.figures import panels, save
-from paretoda.studies.lab import open_lab
-from paretoda.studies.page import Grid, Page, Section
-from paretoda.studies.trials import Trial, run_trials
+from paretoda.studies.contenders import with_steps
+from paretoda.studies.instrumented_run import Trial, open_instrumented_run, run_trials
+from paretoda.studies.page import Grid, Page, Section, panels, save
+from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
+from paretoda.types import Objective, Snapshot, Source, Target
 
 FACTORS = (0.1, 0.5, 1.0, 1.5)
 SCHEMES = {
@@ -60,7 +58,7 @@ class Scaled(Objective):
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
     """Train with scaled losses; oracle accuracy of the chosen and of the last model."""
-    lab = open_lab(trial, data, work)
+    lab = open_instrumented_run(trial, data, work)
     for name, factor in trial.extra["factors"].items():
         lab.step.objectives[name] = Scaled(lab.step.objectives[name], factor)
     trained = lab.train(after)
@@ -71,7 +69,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     return {"oracle_accuracy": {"chosen": lab.oracle_accuracy(), "last": last}}
 
 
-def scales(ask: Ask) -> Page:
+def scales(ask: StudyRequest) -> Page:
     """Run all pairs of factors under each scheme."""
     task = ask.one()
     trials = [
@@ -131,7 +129,7 @@ def _cell(values: Sequence[float]) -> str:
     return f"{fmean(values):.1f}{spread}" if values else ""
 
 
-def _picture(ask: Ask, means: Mapping[str, float]) -> Section:
+def _picture(ask: StudyRequest, means: Mapping[str, float]) -> Section:
     """Heat maps on one scale of colours."""
     figure, axes = panels(1, len(SCHEMES), width=3.6, height=3.4)
     low, high = (min(means.values()), max(means.values())) if means else (0.0, 1.0)

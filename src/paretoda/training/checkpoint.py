@@ -12,9 +12,9 @@ from typing import Any
 import torch
 
 from paretoda.core.problem import Remembering
+from paretoda.io.files import on_disk, whole_file
 from paretoda.models.weights import load_stored
-from paretoda.training.files import on_disk, whole_file
-from paretoda.training.joined import JoinedOptimiser
+from paretoda.training.optimisers import OptimiserGroup
 from paretoda.training.step import Step
 
 _KEYS = {"taken", "modules", "optimiser", "scheme", "scaler", "extra"}
@@ -40,7 +40,7 @@ def state_of(step: Step, taken: int) -> dict[str, Any]:
     }
 
 
-def save(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None) -> None:
+def save_checkpoint(path: Path, step: Step, taken: int, extra: dict[str, Any] | None = None) -> None:
     """Write the state after `taken` steps; the checkpoint before it is kept beside it.
 
     Args:
@@ -63,12 +63,12 @@ def previous(path: Path) -> Path:
     return path.with_name(f"{path.stem}-previous{path.suffix}")
 
 
-def kept(path: Path) -> bool:
+def has_checkpoint(path: Path) -> bool:
     """Whether there is a checkpoint; a run may have been killed when the last had just become the one before."""
     return path.exists() or previous(path).exists()
 
 
-def read(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
+def read_checkpoint(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """The newest checkpoint that can be read: the last one, or the one before it, which is said."""
     problems = []
     for candidate in (path, previous(path)):
@@ -104,7 +104,7 @@ def _load(path: Path) -> dict[str, Any]:
     return dict(state)
 
 
-def restore(step: Step, state: dict[str, Any]) -> int:
+def restore_step(step: Step, state: dict[str, Any]) -> int:
     """Put a saved state into a step of the same settings; returns how many steps are behind it."""
     try:
         step.modules().load_state_dict(state["modules"])
@@ -126,7 +126,7 @@ def restore(step: Step, state: dict[str, Any]) -> int:
 
 def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
     """Raise unless its numbers are numbers and its tensors have the shapes of what they move: torch does not look."""
-    if isinstance(optimiser, JoinedOptimiser):
+    if isinstance(optimiser, OptimiserGroup):
         for part, state in zip(optimiser.parts, saved["parts"], strict=True):
             check_optimiser(part, state)
         return

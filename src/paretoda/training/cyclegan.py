@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, l1_loss
 
-from paretoda.core.chance import derived_seed
+from paretoda.core.seeds import derived_seed
 from paretoda.models.cyclegan import CycleGan, from_raw, to_raw
 from paretoda.training.seeding import own_chance, seed_everything
 

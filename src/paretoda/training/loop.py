@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol, TypeAlias
 
-from paretoda.domains import Batch
 from paretoda.gradients import Report
+from paretoda.types import Batch
 
 After: TypeAlias = Callable[[int, Report], None]
 """Called with the number of steps taken and the report of the last one."""

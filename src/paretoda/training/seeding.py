@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import torch
 
-from paretoda.core.chance import derived_seed
+from paretoda.core.seeds import derived_seed
 
 
 @contextmanager

@@ -11,10 +11,10 @@ from torch import Tensor
 from paretoda.data import DomainPair
 from paretoda.data.pair import Part
 from paretoda.data.segmentation import ScenePair
-from paretoda.domains import Batch, Model, Snapshot, Source, Target
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.evaluation.overlap import pixel_snapshot_rows
 from paretoda.evaluation.predictions import predict
-from paretoda.evaluation.segmentation import pixel_snapshot_rows
-from paretoda.processes import ALONE, Processes
+from paretoda.types import Batch, Model, Snapshot, Source, Target
 
 _LABELLED: tuple[Part, Part] = ("source", "held-out-source")
 _UNLABELLED: tuple[Part, Part] = ("target", "held-out-target")
@@ -30,7 +30,7 @@ def take_snapshot(
     model: Model,
     device: torch.device,
     batch_size: int = 256,
-    processes: Processes = ALONE,
+    processes: Processes = SINGLE_PROCESS,
 ) -> Snapshot:
     """Features and logits of all four parts, in evaluation mode; labels of the source only. Of scenes, some pixels.
 
@@ -49,7 +49,7 @@ def take_snapshot(
             yield inputs.to(device)
 
     def outputs(part: Part) -> tuple[Tensor, Tensor, Tensor]:
-        whom = processes if len(pair.places(part)) >= processes.size else ALONE
+        whom = processes if len(pair.places(part)) >= processes.size else SINGLE_PROCESS
         own = predict(model, pair.whole(part, batch_size, whom), device=device)
         features, logits = (whom.gather_rows(rows) for rows in own)
         return features, logits, torch.arange(len(features))

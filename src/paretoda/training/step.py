@@ -11,17 +11,23 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.problem import Scheme, reads_guide
-from paretoda.domains import Batch, Model, Objective, Source, Target
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.distributed.layers import check_layers
 from paretoda.gradients import Report, backward
+from paretoda.gradients.fsdp import Sharding, sharded
 from paretoda.models.batchnorm import frozen_statistics
-from paretoda.processes import ALONE, Processes
 from paretoda.schemes.linear import Linear
-from paretoda.training.encoding import Encoding, Pass
-from paretoda.training.guiding import held_out_domain
-from paretoda.training.moving import move
-from paretoda.training.schedules import SCHEDULES, set_learning_rates
-from paretoda.training.spreading import average_statistics, check_spread, joined_rows, shares_of
-from paretoda.training.strategy import Look, Strategy
+from paretoda.training.forward import (
+    Encoding,
+    Pass,
+    average_statistics,
+    encode_guide,
+    gather_domain_rows,
+    split_of_batch,
+)
+from paretoda.training.optimisers import SCHEDULES, move_parameters, set_learning_rates
+from paretoda.training.strategy import BatchView, Strategy
+from paretoda.types import Batch, Model, Objective, Source, Target
 
 
 @dataclass(eq=False)
@@ -58,7 +64,7 @@ class Step:
     schedule: str = "inverse"
     decay: float = 10.0
     clip: float | None = None
-    processes: Processes = ALONE
+    processes: Processes = SINGLE_PROCESS
     sync_bn: bool = True
     accumulate: int = 1
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
@@ -70,7 +76,7 @@ class Step:
             self.scaler = torch.amp.GradScaler(self.device.type)
         if isinstance(self.scheme, Strategy):
             self.scheme.check(self)
-        check_spread(self)
+        _check_distributed(self)
 
     @property
     def device(self) -> torch.device:
@@ -106,28 +112,28 @@ class Step:
         self.optimiser.zero_grad(set_to_none=True)
         scheme = self.scheme
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
-        move(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
+        move_parameters(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
         self._lower_again(batch)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
         return report
 
-    def look(self, batch: Batch) -> Look:
+    def look(self, batch: Batch) -> BatchView:
         """Both domains, all losses, and the guide's where this step wants it."""
         with self.autocast():
             source, target, features = self._seen(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
             guide_loss = None
             if self.guide is not None and self.wants_guide:
-                ahead, pass_ = held_out_domain(self, batch)
+                ahead, pass_ = encode_guide(self, batch)
                 guide_loss = self.guide(source, ahead)
                 features.append(pass_)
             private = self._private(source, target)
         if self.precision != "32":
             losses = {name: loss.float() for name, loss in losses.items()}
-        return Look(source, target, losses, features, guide_loss, private)
+        return BatchView(source, target, losses, features, guide_loss, private)
 
-    def weigh(self, look: Look, scheme: Scheme) -> Report:
+    def weigh(self, look: BatchView, scheme: Scheme) -> Report:
         """Fill every `.grad` with what the scheme makes of one look."""
         return backward(
             look.losses,
@@ -159,9 +165,9 @@ class Step:
 
     def _seen(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
         """Both domains, and the encoder's passes that made their features."""
-        shares = shares_of(self, len(batch.source), len(batch.target))
+        shares = split_of_batch(self, len(batch.source), len(batch.target))
         source, target, passes = self.encoding.domains(batch, shares)
-        labels, source_index, target_index = joined_rows(
+        labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
         head, more = self.model.head, self.model.further
@@ -197,4 +203,23 @@ class Step:
                     scaler=self.scaler,
                     processes=self.processes,
                 )
-                move(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
+                move_parameters(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
+
+
+def _check_distributed(step: Step) -> None:
+    """Raise a ValueError that says what to do where this step cannot be taken by its processes; prepare FSDP."""
+    several = step.processes.size > 1
+    if several and isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
+        name = type(step.scheme).__name__.lower()
+        raise ValueError(f"the scheme {name!r} trains in one process only: start it without torchrun")
+    if several and step.accumulate > 1:
+        raise ValueError("micro-batches are for one process: leave out accumulate, or start it without torchrun")
+    if several:
+        check_layers(step.model.encoder)
+    if step.clip is not None and sharded(step.model.parameters()):
+        raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")
+    for part in step.model.encoder.modules():
+        if isinstance(part, Sharding):
+            part.set_gradient_divide_factor(1.0)  # its own choice is the mean; our losses are of the joint batch
+            part.set_force_sum_reduction_for_comms(True)  # gloo has no other
+            part.set_reshard_after_forward(True)  # or the optimiser's parameters are not those of the module

@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from torch import Tensor, nn
 
-from paretoda.domains import Batch, Source, Target
 from paretoda.gradients import Report
-from paretoda.training.encoding import Pass
+from paretoda.training.forward import Pass
+from paretoda.types import Batch, Source, Target
 
 if TYPE_CHECKING:
     from paretoda.training.step import Step
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class BatchView:
     """Both domains as the network sees them now, and everything that is differentiated.
 
     Args:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from paretoda.data.errors import DataError
 from paretoda.data.segmentation.opening import open_scenes
+from paretoda.errors import DataError
 
 
 def test_a_missing_partner(write) -> None:

@@ -5,8 +5,8 @@ from pathlib import Path
 import torch
 
 from paretoda.data.segmentation import ScenePairSettings, examine_scenes, make_scene_pair, open_scenes
-from paretoda.data.segmentation.tables import CAMVID
-from paretoda.data.translation import FourierTranslation
+from paretoda.data.segmentation.label_tables import CAMVID
+from paretoda.data.segmentation.translation import FourierTranslation
 
 
 def test_day_and_dusk(shared_data: Path) -> None:

@@ -2,7 +2,7 @@
 
 import shutil
 
-from paretoda.data.findings import Finding
+from paretoda.data.doctor.findings import Finding
 from paretoda.data.segmentation.doctor import examine_scenes
 from paretoda.data.segmentation.settings import ScenePairSettings
 

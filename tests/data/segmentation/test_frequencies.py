@@ -5,7 +5,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.segmentation.frequencies import class_shares, spatial_priors
+from paretoda.data.segmentation.pair import class_shares, spatial_priors
 
 
 @given(st.integers(0, 100), st.integers(1, 5))

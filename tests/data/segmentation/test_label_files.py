@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.data.errors import DataError
 from paretoda.data.segmentation.label_files import read_ids
+from paretoda.errors import DataError
 
 
 @pytest.mark.parametrize("channels", [3, 4])

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paretoda.data.errors import DataError
-from paretoda.data.segmentation.making import make_scene_pair
+from paretoda.data.batching import split
+from paretoda.data.segmentation.build_pair import make_scene_pair
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.data.splits import split
+from paretoda.errors import DataError
 
 SETTINGS = ScenePairSettings(batch_size=4, seed=3, least_target=2)
 

@@ -7,9 +7,9 @@ import pytest
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.errors import DataError
+from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, SYNTHIA
 from paretoda.data.segmentation.opening import check_classes, open_scenes
-from paretoda.data.segmentation.tables import CAMVID, CITYSCAPES, SYNTHIA
+from paretoda.errors import DataError
 
 
 def pixels(path: Path) -> NDArray[np.uint8]:

@@ -8,14 +8,14 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretoda.data.errors import DataError
 from paretoda.data.pair import DomainPair
-from paretoda.data.segmentation.conventions import CONVENTIONS
-from paretoda.data.segmentation.making import make_scene_pair
+from paretoda.data.segmentation.build_pair import make_scene_pair
 from paretoda.data.segmentation.opening import open_scenes
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.data.translation import FourierTranslation
+from paretoda.data.segmentation.transforms import CONVENTIONS
+from paretoda.data.segmentation.translation import FourierTranslation
+from paretoda.errors import DataError
 
 SETTINGS = ScenePairSettings(batch_size=4, seed=3, least_target=2)
 FIELDS = ("source", "labels", "target", "guide", "source_index", "target_index", "guide_index")

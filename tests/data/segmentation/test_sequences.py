@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.segmentation.sequences import sequence_of, split_scenes
-from paretoda.data.splits import split
+from paretoda.data.batching import split
+from paretoda.data.segmentation.build_pair import sequence_of, split_scenes
 
 
 def frames(counts: list[int]) -> list[str]:

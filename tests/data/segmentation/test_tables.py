@@ -5,19 +5,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.errors import DataError
-from paretoda.data.segmentation.label_table import LabelTable, palette
-from paretoda.data.segmentation.tables import (
+from paretoda.data.segmentation.label_tables import (
     CAMVID,
     CAMVID_AS_CITYSCAPES,
     CITYSCAPES,
     CITYSCAPES_AS_CAMVID,
     SYNTHIA,
     TABLES,
+    LabelTable,
     colours_of,
     find_table,
+    palette,
     plain_table,
 )
+from paretoda.errors import DataError
 
 CITYSCAPES_IDS = [7, 8, 11, 12, 13, 17, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 31, 32, 33]
 SYNTHIA_IDS = {3: 0, 4: 1, 2: 2, 21: 3, 5: 4, 7: 5, 15: 6, 9: 7, 6: 8, 1: 10, 10: 11, 17: 12, 8: 13}

@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from paretoda.data.errors import DataError
-from paretoda.data.segmentation.conventions import CONVENTIONS
-from paretoda.data.segmentation.transforms import SceneTransform
+from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
+from paretoda.errors import DataError
 
 
 def generator(seed: int = 0) -> torch.Generator:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from paretoda.domains import IGNORE, Model, Snapshot, Source, Target
-from paretoda.objectives.pixels import pixel_rows
+from paretoda.objectives.segmentation.pixel_objective import pixel_rows
+from paretoda.types import IGNORE, Model, Snapshot, Source, Target
 
 
 class TwoHeads(nn.Module):

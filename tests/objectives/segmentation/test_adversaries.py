@@ -8,10 +8,10 @@ from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.objectives.frozen import frozen
+from paretoda.objectives.parts.differentiation import frozen
 from paretoda.objectives.segmentation import AdaSegNet, AdvEnt
-from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
-from paretoda.objectives.segmentation.maps import self_information
+from paretoda.objectives.segmentation.map_adversary import MapDiscriminator
+from paretoda.objectives.segmentation.minent import self_information
 
 BOTH = pytest.mark.parametrize("kind", [AdaSegNet, AdvEnt])
 

@@ -9,10 +9,9 @@ from objectives.segmentation.scenes import Scenes
 from torch import nn
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Model, Target
 from paretoda.objectives.segmentation import Cbst
-from paretoda.objectives.segmentation.label_maps import LabelMaps
-from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds
+from paretoda.objectives.segmentation.pseudo_labels import LabelMaps, balanced_labels, class_thresholds
+from paretoda.types import IGNORE, Model, Target
 
 
 def started(scenes, progress=0.5, warm_up=0.3, **options):

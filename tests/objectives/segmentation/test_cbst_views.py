@@ -7,10 +7,9 @@ from objectives.segmentation.test_cbst import moved, started
 from torch import nn
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Model
 from paretoda.objectives.segmentation import Cbst
-from paretoda.objectives.segmentation.label_maps import predicted_maps
-from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds
+from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds, predicted_maps
+from paretoda.types import IGNORE, Model
 
 VIEWS = [(True, 1.0), (False, 0.9), (True, 0.9), (True, 1.5), (False, 0.5)]
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.domains import Target
 from paretoda.objectives.segmentation import FdaEntropy, MinEnt
 from paretoda.objectives.segmentation.fda import robust
-from paretoda.objectives.segmentation.maps import pixel_entropies, self_information
-from paretoda.objectives.segmentation.minent import missing_shares
+from paretoda.objectives.segmentation.minent import missing_shares, pixel_entropies, self_information
+from paretoda.types import Target
 
 LOGITS = st.builds(
     lambda seed, classes, scale: (

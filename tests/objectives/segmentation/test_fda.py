@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Target
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.objectives.segmentation.pseudo_labels import (
     confident_labels,
@@ -15,6 +14,7 @@ from paretoda.objectives.segmentation.pseudo_labels import (
     labels_above,
     upper_thresholds,
 )
+from paretoda.types import IGNORE, Target
 
 SEEDS = st.integers(0, 300)
 

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from objectives.segmentation.test_pixel_cross_entropy import drawn
 
-from paretoda.domains import IGNORE
 from paretoda.maps import enlarged
 from paretoda.objectives.segmentation import PixelCrossEntropy
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
+from paretoda.types import IGNORE
 
 WEIGHTS = torch.tensor([0.5, 1.0, 2.0, 0.0], dtype=torch.float64)
 FOCAL = st.sampled_from([0.3, 1.0, 2.0, 5.0])

@@ -8,8 +8,6 @@ import torch
 from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 
-from paretoda.domains import Objective
-from paretoda.objectives.pixels import AtPixels
 from paretoda.objectives.segmentation import (
     SEGMENTATION_GUIDES,
     SEGMENTATION_METHODS,
@@ -25,6 +23,8 @@ from paretoda.objectives.segmentation import (
     make_pixel_method,
     make_pixel_target_loss,
 )
+from paretoda.objectives.segmentation.pixel_objective import AtPixels
+from paretoda.types import Objective
 
 TABLES = {
     "source": SEGMENTATION_SOURCE_LOSSES,

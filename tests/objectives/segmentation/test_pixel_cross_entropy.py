@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.domains import IGNORE
 from paretoda.maps import enlarged
 from paretoda.objectives.segmentation import PixelCrossEntropy
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
+from paretoda.types import IGNORE
 
 
 def drawn(seed, classes=4):

@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Source, Target
 from paretoda.objectives.segmentation import make_pixel_target_loss
 from paretoda.objectives.target.information import information
+from paretoda.types import IGNORE, Source, Target
 
 SEEDS = st.integers(0, 200)
 FEW = settings(max_examples=20, deadline=None)

@@ -7,7 +7,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.domains import IGNORE
 from paretoda.objectives.segmentation.pseudo_labels import (
     balanced_labels,
     class_thresholds,
@@ -16,6 +15,7 @@ from paretoda.objectives.segmentation.pseudo_labels import (
     global_threshold,
     soft_labels,
 )
+from paretoda.types import IGNORE
 
 SEEDS, CLASSES = st.integers(0, 300), st.integers(2, 8)
 PORTIONS = st.floats(0.01, 1.0)

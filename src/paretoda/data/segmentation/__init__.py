@@ -18,25 +18,24 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from paretoda.data.segmentation.build_pair import make_scene_pair
     from paretoda.data.segmentation.doctor import examine_scenes
-    from paretoda.data.segmentation.label_table import LabelTable
-    from paretoda.data.segmentation.making import make_scene_pair
+    from paretoda.data.segmentation.label_tables import TABLES, LabelTable
     from paretoda.data.segmentation.opening import open_scenes
     from paretoda.data.segmentation.pair import ScenePair
     from paretoda.data.segmentation.samples import SceneSamples
     from paretoda.data.segmentation.settings import ScenePairSettings
-    from paretoda.data.segmentation.tables import TABLES
     from paretoda.data.segmentation.transforms import SceneTransform
 
 _HOMES = {
-    "TABLES": "tables",
-    "LabelTable": "label_table",
+    "TABLES": "label_tables",
+    "LabelTable": "label_tables",
     "ScenePair": "pair",
     "ScenePairSettings": "settings",
     "SceneSamples": "samples",
     "SceneTransform": "transforms",
     "examine_scenes": "doctor",
-    "make_scene_pair": "making",
+    "make_scene_pair": "build_pair",
     "open_scenes": "opening",
 }
 

@@ -8,17 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretoda.data.findings import Finding, attempt, shared_samples
+from paretoda.data.doctor.findings import Finding, attempt, shared_samples
 from paretoda.data.labels import listed
 from paretoda.data.samples import Progress
-from paretoda.data.segmentation.making import check_counts
-from paretoda.data.segmentation.numbering import named
-from paretoda.data.segmentation.opening import check_classes, open_unchecked, unusable
-from paretoda.data.segmentation.samples import SceneSamples
-from paretoda.data.segmentation.scene_arrays import ArrayScenes
-from paretoda.data.segmentation.scene_files import FileScenes
+from paretoda.data.segmentation.build_pair import check_counts
+from paretoda.data.segmentation.opening import check_classes, number_classes, open_unchecked, unusable
+from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.domains import IGNORE
+from paretoda.types import IGNORE
 
 _RARE = 1e-3
 
@@ -99,7 +96,7 @@ def _looked_at(
         good = _usable(domain, scenes, settings, found, progress)
         if good is None:
             return None
-        scenes = named(good)
+        scenes = number_classes(good)
     found += [Finding("info", domain, note) for note in scenes.notes]
     found.append(_about_sizes(domain, scenes))
     return scenes

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.decoding import open_image, unreadable
-from paretoda.data.errors import DataError
-from paretoda.domains import IGNORE
+from paretoda.data.open.decoding import open_image, unreadable
+from paretoda.errors import DataError
+from paretoda.types import IGNORE
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _LOW_BYTES = {"RGB": "RGB;16L", "RGBA": "RGBA;16L"}

@@ -6,13 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 
-from paretoda.data.errors import DataError
-from paretoda.data.file_list import FileList
-from paretoda.data.folders import find_images, unlabelled_folder
+from paretoda.data.open.files import FileList
+from paretoda.data.open.folders import find_images, unlabelled_folder
 from paretoda.data.segmentation.label_files import palette_of
-from paretoda.data.segmentation.label_table import LabelTable
-from paretoda.data.segmentation.scene_files import FileScenes
-from paretoda.data.segmentation.tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA
+from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA, LabelTable
+from paretoda.data.segmentation.samples import FileScenes
+from paretoda.errors import DataError
 
 SLACK = 16
 """A few files of GTA5 are some pixels larger or smaller than their labels."""

@@ -12,21 +12,25 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.decoding import SUFFIXES, decode
-from paretoda.data.errors import DataError
-from paretoda.data.file_list import FileList
-from paretoda.data.files import LOOKED_AT, failures
 from paretoda.data.labels import class_names, listed
-from paretoda.data.lists import read_text
+from paretoda.data.open.decoding import SUFFIXES, decode
+from paretoda.data.open.files import LOOKED_AT, FileList, failures
+from paretoda.data.open.lists import read_text
 from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.label_files import read_ids, size_of
-from paretoda.data.segmentation.label_table import LabelTable
+from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, plain_table
 from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
-from paretoda.data.segmentation.numbering import named
-from paretoda.data.segmentation.samples import SceneSamples
-from paretoda.data.segmentation.scene_arrays import ArrayScenes, array_scenes, open_npz_scenes
-from paretoda.data.segmentation.scene_files import FileScenes, check_sizes
-from paretoda.data.segmentation.tables import CITYSCAPES, find_table, plain_table
+from paretoda.data.segmentation.samples import (
+    ArrayScenes,
+    FileScenes,
+    SceneSamples,
+    array_scenes,
+    check_sizes,
+    numbered,
+    open_npz_scenes,
+)
+from paretoda.errors import DataError
+from paretoda.types import IGNORE
 
 _IMAGE = "|".join(re.escape(suffix) for suffix in sorted(SUFFIXES))
 _LINE = re.compile(rf"(?P<image>.+?(?:{_IMAGE}))(?:\s+(?P<label>\S.*))?", re.IGNORECASE)
@@ -66,7 +70,7 @@ def open_scenes(
     if len(places) < len(scenes):
         note = f"Of {len(scenes)} scenes {len(places)} were looked at; `paretoda doctor` looks at all."
         scenes = replace(scenes, notes=(*scenes.notes, note))
-    return named(_without(scenes, bad))
+    return number_classes(_without(scenes, bad))
 
 
 def open_unchecked(
@@ -189,3 +193,19 @@ def _without(scenes: FileScenes, bad: dict[int, DataError]) -> FileScenes:
         raise DataError(f"none of the {len(scenes)} scenes can be read; for example, {next(iter(bad.values()))}")
     note = f"{len(bad)} scenes that cannot be read were left out: {listed(scenes.names(sorted(bad)))}."
     return scenes.kept(keep, (*scenes.notes, note))
+
+
+def number_classes(scenes: FileScenes) -> FileScenes:
+    """The same scenes with a table; where nothing tells the classes, all labels are read to number them.
+
+    One wrong pixel can make many classes: where numbers below the largest never occur, a note says where that stands.
+    """
+    if scenes.table is not None or scenes.label_paths is None:
+        return scenes
+    present = [set(np.unique(read_ids(path)).tolist()) - {IGNORE} for path in scenes.label_paths]
+    most = max(max(ids, default=0) for ids in present)
+    note = f"Nothing names the classes, so they are numbered 0..{most}; write them into classes.txt."
+    if absent := set(range(most)).difference(*present):
+        file = next(path for path, ids in zip(scenes.label_paths, present, strict=True) if most in ids)
+        note += f" {len(absent)} of them have no pixel; see whether the label {most} in {file} is a mistake."
+    return replace(scenes, table=plain_table(numbered(1 + most)), notes=(*scenes.notes, note))

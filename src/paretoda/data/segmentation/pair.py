@@ -2,30 +2,73 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 import torch
+from scipy.ndimage import gaussian_filter
 from torch import Tensor
-from torch.nn.functional import interpolate
+from torch.nn.functional import interpolate, one_hot
 
-from paretoda.core.chance import derived_seed
-from paretoda.data.ahead import in_batches
-from paretoda.data.chance import batch_generator
-from paretoda.data.errors import DataError
-from paretoda.data.order import Places, endless
+from paretoda.core.seeds import derived_seed
+from paretoda.data.batching import Places, batch_generator, endless
 from paretoda.data.pair import Part
+from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.samples import Image8, Index
-from paretoda.data.segmentation.frequencies import class_shares, spatial_priors
-from paretoda.data.segmentation.label_table import Colour
+from paretoda.data.segmentation.label_tables import Colour
 from paretoda.data.segmentation.rows import SceneRows
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
-from paretoda.data.translation import Translation
-from paretoda.domains import Batch
-from paretoda.processes import ALONE, Processes
+from paretoda.data.segmentation.translation import Translation
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.errors import DataError
+from paretoda.types import IGNORE, Batch
+
+_SIGMA = 70 / 1914
+"""Of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
+
+
+def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
+    """The share of each class among all valid pixels, shape (K,), float64; all 0 where no pixel is valid.
+
+    Args:
+        labels: int64 maps, each of shape (b, h, w), `IGNORE` where there is none.
+        classes: K.
+    """
+    counts = torch.zeros(classes, dtype=torch.int64)
+    for maps in labels:
+        counts += torch.bincount(maps[maps != IGNORE], minlength=classes)
+    return counts.double() / counts.sum().clamp(min=1)
+
+
+def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]) -> Tensor:
+    """How likely each class is at each place, over how likely it is anywhere, shape (K, h, w).
+
+    The share of the class among the valid pixels around a place, divided so that a class's map averages 1: the factors
+    of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without any
+    label has 1 for all classes.
+
+    Args:
+        labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is none.
+        classes: K.
+        size: height and width of the result.
+    """
+    counts = torch.zeros(classes, *size, dtype=torch.float64)
+    for maps in labels:
+        # One more class takes the ignored pixels, and is dropped.
+        at = torch.where(maps == IGNORE, classes, maps)
+        found = one_hot(at, classes + 1).sum(dim=0)[..., :classes].permute(2, 0, 1)
+        counts += interpolate(found[None].double(), size=size, mode="area")[0]
+    sigma = _SIGMA * size[1]
+    smooth = torch.from_numpy(gaussian_filter(counts.numpy(), sigma=(0, sigma, sigma), mode="nearest"))
+    valid = smooth.sum(dim=0)
+    tiny = torch.finfo(torch.float64).tiny
+    shares = smooth / valid.clamp(min=tiny)
+    average = shares.sum(dim=(1, 2), keepdim=True) / (valid > 0).sum().clamp(min=1)
+    return torch.where((average > 0) & (valid > 0), shares / average.clamp(min=tiny), 1.0).float()
+
 
 _AT_ONCE = 8
 _COUNTED = 2000
@@ -79,7 +122,7 @@ class ScenePair:
         """Held-out images of the target in a batch."""
         return min(self.settings.batch_size, len(self.target_held_out))
 
-    def batch(self, step: int, *, guide: bool = True, processes: Processes = ALONE) -> Batch:
+    def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
         """The batch of this step, the same whenever and in whatever order it is asked for.
 
         Args:
@@ -114,7 +157,7 @@ class ScenePair:
             batch_size: b.
             most: where there are more, so many of them, spread evenly.
         """
-        return in_batches(self._rows(part).evaluate, self._some(part, most), batch_size, self.workers)
+        return prefetch_batches(self._rows(part).evaluate, self._some(part, most), batch_size, self.workers)
 
     def labels_in_batches(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
         """The source's label maps of a part, in the order and at the size of `whole`, int64 (b, h, w) at a time."""
@@ -124,7 +167,7 @@ class ScenePair:
         def maps(places: Places) -> Tensor:
             return torch.from_numpy(self.source.maps(places)).long()
 
-        return in_batches(maps, self._some(part, most), batch_size, self.workers)
+        return prefetch_batches(maps, self._some(part, most), batch_size, self.workers)
 
     def source_frequencies(self) -> Tensor:
         """The share of each class among the valid pixels of the source's training part, shape (K,), float64.

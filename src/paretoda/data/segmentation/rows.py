@@ -9,10 +9,10 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.errors import DataError
-from paretoda.data.order import Places
+from paretoda.data.batching import Places
 from paretoda.data.segmentation.samples import SceneSamples
 from paretoda.data.segmentation.transforms import SceneTransform
+from paretoda.errors import DataError
 
 _MEMORY = 2**29
 """Resized scenes are kept in memory where all of a domain take no more bytes than this."""

@@ -1,14 +1,25 @@
-"""Scenes: images, and where they were opened with labels, a map of classes for each."""
+"""Scenes: images with or without a label map each, in memory or in files."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
-from paretoda.data.samples import Image8, Index
-from paretoda.data.segmentation.label_table import Colour, LabelTable
+from paretoda.data.labels import class_names
+from paretoda.data.open.arrays import array_samples, as_array, from_npz, reading_npz
+from paretoda.data.open.decoding import decode, shape_of
+from paretoda.data.open.files import FileList, printable
+from paretoda.data.samples import Image8, Index, content_hash
+from paretoda.data.segmentation.label_files import read_ids
+from paretoda.data.segmentation.label_tables import Colour, LabelTable, plain_table
+from paretoda.errors import DataError
+from paretoda.types import IGNORE
 
 Map8 = NDArray[np.uint8]
 """Classes of an image's pixels, shape (h, w), 255 where there is none."""
@@ -69,3 +80,227 @@ class SceneSamples(Protocol):
     def without_labels(self) -> SceneSamples:
         """The same images, as if they had been opened without labels."""
         ...
+
+
+@dataclass(frozen=True, eq=False)
+class FileScenes:
+    """Image files and, in the same order, label files.
+
+    Args:
+        paths: of the images; their names stand in tables.
+        label_paths: None where they were opened without labels.
+        table: of the label files.
+        slack: a label map that is so many pixels larger or smaller than its image is resized to it.
+        notes: what the user should know.
+    """
+
+    paths: FileList
+    label_paths: FileList | None = None
+    table: LabelTable | None = None
+    slack: int = 0
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the table, none without one."""
+        return self.table.names if self.table else ()
+
+    @property
+    def colours(self) -> tuple[Colour, ...]:
+        """Colours of the table."""
+        return self.table.colours if self.table else ()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are label files."""
+        return self.label_paths is not None
+
+    def __len__(self) -> int:
+        return len(self.paths)
+
+    def read(self, index: Index) -> list[Image8]:
+        """Decodes these files."""
+        return [coloured(decode(self.paths[place])) for place in index]
+
+    def read_labels(self, index: Index) -> list[Map8]:
+        """Decodes their label files."""
+        if self.label_paths is None or self.table is None:
+            raise DataError("these scenes were opened without labels")
+        maps = []
+        for place, (width, height) in zip(index, self.sizes(index), strict=True):
+            path = self.label_paths[place]
+            ids = self.table.classes_of(read_ids(path), str(path))
+            check_sizes((width, height), (ids.shape[1], ids.shape[0]), self.paths[place], path, self.slack)
+            maps.append(resized_map(ids, (width, height)))
+        return maps
+
+    def names(self, index: Index) -> list[str]:
+        """Paths below the folder or as written in the list."""
+        return [printable(self.paths.name(place)) for place in index]
+
+    def sizes(self, index: Index) -> list[Size]:
+        """From the files' headers."""
+        shapes = [shape_of(self.paths[place]) for place in index]
+        return [(width, height) for height, width, _ in shapes]
+
+    def digests(self, index: Index) -> list[str]:
+        """Hashes of the files' bytes."""
+        return [content_hash(self.paths[place].read_bytes()) for place in index]
+
+    def without_labels(self) -> FileScenes:
+        """The image files alone."""
+        return replace(self, label_paths=None)
+
+    def kept(self, keep: Sequence[int], notes: tuple[str, ...]) -> FileScenes:
+        """These scenes, with new notes."""
+        labels = self.label_paths and self.label_paths.kept(keep)
+        return replace(self, paths=self.paths.kept(keep), label_paths=labels, notes=notes)
+
+
+def check_sizes(image: Size, label: Size, path: Path, label_path: Path, slack: int) -> None:
+    """Raises where image and label differ by more than `slack` pixels."""
+    if max(abs(image[0] - label[0]), abs(image[1] - label[1])) > slack:
+        raise DataError(
+            f"{path} is {image[0]}x{image[1]} and its label {label_path} is {label[0]}x{label[1]}; "
+            "bring the label to its image's size without mixing ids, or remove both"
+        )
+
+
+def resized_map(ids: Map8, size: Size) -> Map8:
+    """The map at this size: every pixel takes the nearest label, none is mixed."""
+    if (ids.shape[1], ids.shape[0]) == size:
+        return ids
+    return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST))
+
+
+def coloured(image: Image8) -> Image8:
+    """Grey as RGB, shape (h, w, 3)."""
+    return np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else image
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayScenes:
+    """Scenes in memory.
+
+    Args:
+        x: images, shape (n, h, w, 3).
+        y: classes, shape (n, h, w), already 0..K-1 or 255; None where they were opened without labels.
+        table: names and colours of the classes.
+        notes: what the user should know.
+    """
+
+    x: NDArray[np.uint8]
+    y: NDArray[np.uint8] | None = None
+    table: LabelTable | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the table, none without one."""
+        return self.table.names if self.table else ()
+
+    @property
+    def colours(self) -> tuple[Colour, ...]:
+        """Colours of the table."""
+        return self.table.colours if self.table else ()
+
+    @property
+    def labelled(self) -> bool:
+        """Whether there are label maps."""
+        return self.y is not None
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    def read(self, index: Index) -> list[Image8]:
+        """These rows."""
+        return [self.x[place] for place in index]
+
+    def read_labels(self, index: Index) -> list[Map8]:
+        """These rows of the label maps."""
+        if self.y is None:
+            raise DataError("these scenes were opened without labels")
+        return [self.y[place] for place in index]
+
+    def names(self, index: Index) -> list[str]:
+        """Row numbers from 0."""
+        return [str(int(place)) for place in index]
+
+    def sizes(self, index: Index) -> list[Size]:
+        """All rows have the same."""
+        return [(self.x.shape[2], self.x.shape[1])] * len(index)
+
+    def digests(self, index: Index) -> list[str]:
+        """Hashes of the rows' shape and bytes."""
+        shape = str(self.x.shape[1:]).encode()
+        return [content_hash(shape + self.x[place].tobytes()) for place in index]
+
+    def without_labels(self) -> ArrayScenes:
+        """The images alone."""
+        return replace(self, y=None)
+
+
+def array_scenes(
+    x: Any, y: Any = None, classes: Any = None, *, table: LabelTable | None = None, origin: str = "the data"
+) -> ArrayScenes:
+    """Scenes from arrays of any library; labels only where `y` is given.
+
+    Args:
+        x: images, shape (n, h, w, 3) or (n, h, w).
+        y: ids, shape (n, h, w).
+        classes: names of the classes 0..K-1; without them and without a table every id up to the largest is a class.
+        table: what the ids mean.
+        origin: what an error calls the data.
+    """
+    images = _with_colours(array_samples(x, origin=origin).x, origin)
+    if y is None:
+        return ArrayScenes(images, table=table)
+    ids = _ids(as_array(y, origin), images, origin)
+    if table is None:
+        names = class_names(np.asarray(classes), origin) if classes is not None else numbered(largest(ids) + 1)
+        table = plain_table(names)
+    return ArrayScenes(images, table.classes_of(ids, origin), table)
+
+
+def open_npz_scenes(path: Path, *, labelled: bool, table: LabelTable | None) -> ArrayScenes:
+    """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
+    with reading_npz(path) as file:
+        x, y, classes = from_npz(file, path, labelled=False).x, None, None
+        if labelled and "y" not in file.files:
+            raise DataError(f"{path} has no labels; save label maps (n, h, w) as `y`")
+        if labelled:
+            y, classes = file["y"], file["classes"] if "classes" in file.files else None
+    return array_scenes(x, y, classes, table=table, origin=str(path))
+
+
+def numbered(count: int) -> tuple[str, ...]:
+    """Names for classes that have none."""
+    return tuple(f"class {cls}" for cls in range(max(1, count)))
+
+
+def largest(ids: NDArray[np.uint8]) -> int:
+    """The largest id that is a class, -1 where there is none."""
+    counts = np.bincount(ids.ravel(), minlength=IGNORE + 1)[:IGNORE]
+    return int(np.flatnonzero(counts)[-1]) if counts.any() else -1
+
+
+def _with_colours(x: NDArray[Any], origin: str) -> NDArray[np.uint8]:
+    if x.ndim == 2:
+        raise DataError(f"{origin} has features of shape {x.shape}; segmentation needs images (n, h, w, 3)")
+    return np.repeat(x[..., None], 3, axis=3) if x.ndim == 3 else x
+
+
+def _ids(y: NDArray[Any], images: NDArray[np.uint8], origin: str) -> NDArray[np.uint8]:
+    if y.dtype.kind not in "iu":
+        raise DataError(f"the labels of {origin} are {y.dtype} instead of integers; number the classes from 0")
+    if y.shape != images.shape[:3]:
+        raise DataError(
+            f"the labels of {origin} have the shape {y.shape} and the images {images.shape}; "
+            "give label maps (n, h, w) for images (n, h, w, 3)"
+        )
+    if not 0 <= y.min() <= y.max() <= IGNORE:
+        wrong = y.min() if y.min() < 0 else y.max()
+        raise DataError(
+            f"{origin} has the label {wrong}; labels are ids in 0..255, with 255 for pixels without a label"
+        )
+    return np.ascontiguousarray(y, dtype=np.uint8)

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from paretoda.core.names import unknown
-from paretoda.evaluation.choice import ENSEMBLE, Choice, Ensemble, choose
-from paretoda.evaluation.negative_transfer import COMPARABLE, negative_transfer_warning
+from paretoda.core.options import unknown
+from paretoda.evaluation.model_selection import (
+    COMPARABLE,
+    ENSEMBLE,
+    Choice,
+    Ensemble,
+    choose,
+    negative_transfer_warning,
+)
 from paretoda.evaluation.validators.bnm import BNM
 from paretoda.evaluation.validators.corr_c import CorrC
 from paretoda.evaluation.validators.dev import DEV

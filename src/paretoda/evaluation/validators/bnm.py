@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from paretoda.domains import Snapshot
+from paretoda.types import Snapshot
 
 
 def nuclear_norm(probabilities: Tensor) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from paretoda.domains import Snapshot
+from paretoda.types import Snapshot
 
 
 def class_correlation(probabilities: Tensor) -> float:

@@ -18,9 +18,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
-from paretoda.domains import Domain, Snapshot
-from paretoda.evaluation.validators.sampling import draw
 from paretoda.evaluation.validators.source_risk import zero_one
+from paretoda.evaluation.validators.validator import draw
+from paretoda.types import Domain, Snapshot
 
 Array = NDArray[np.float64]
 

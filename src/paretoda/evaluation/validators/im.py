@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from paretoda.domains import Snapshot
 from paretoda.evaluation.validators.entropy import mean_entropy
+from paretoda.types import Snapshot
 
 
 def mutual_information(logits: Tensor) -> float:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from paretoda.domains import Snapshot
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.sampling import draw
+from paretoda.evaluation.validators.validator import draw
+from paretoda.types import Snapshot
 
 _CHUNK = 2**22
 """Similarities held at a time: 32 MB."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import Tensor
 
-from paretoda.domains import Snapshot
+from paretoda.types import Snapshot
 
 
 def zero_one(logits: Tensor, labels: Tensor) -> Tensor:

@@ -12,9 +12,9 @@ from scipy.spatial import cKDTree
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from paretoda.domains import Snapshot
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.sampling import draw
+from paretoda.evaluation.validators.validator import draw
+from paretoda.types import Snapshot
 
 Array = NDArray[np.float64]
 

@@ -1,10 +1,13 @@
-"""A validator scores a model without a target label; higher is better."""
+"""The validator protocol: a score of a model without target labels; higher is better."""
 
 from __future__ import annotations
 
 from typing import Protocol
 
-from paretoda.domains import Snapshot
+import torch
+from torch import Tensor
+
+from paretoda.types import Snapshot
 
 
 class Validator(Protocol):
@@ -17,3 +20,16 @@ class Validator(Protocol):
     def __call__(self, snapshot: Snapshot, /) -> float:
         """The score of the model that made the snapshot."""
         ...
+
+
+def draw(index: Tensor, count: int, seed: int) -> Tensor:
+    """Positions of at most `count` samples in random order; a permuted set gives the same samples in the same order.
+
+    Args:
+        index: of the samples in their set, shape (n,): their identity.
+        count: how many are wanted.
+        seed: of the draw.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    shuffled = torch.randperm(len(index), generator=generator)[:count]
+    return index.cpu().argsort(stable=True)[shuffled]

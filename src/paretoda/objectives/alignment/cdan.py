@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Domain, Objective, Source, Target
-from paretoda.objectives.discriminator import Discriminator, domain_cross_entropy
-from paretoda.objectives.frozen import frozen
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
 from paretoda.objectives.target.entropy import entropies
-from paretoda.objectives.warm_up import warm_up
+from paretoda.types import Domain, Objective, Source, Target
 
 _WIDEST = 4096
 """Largest K d whose outer products are written out, as in the paper."""

@@ -6,8 +6,8 @@ from typing import Literal
 
 from torch import Tensor
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.full_precision import full_precision
+from paretoda.objectives.parts.differentiation import full_precision
+from paretoda.types import Objective, Source, Target
 
 
 def covariance(rows: Tensor) -> Tensor:

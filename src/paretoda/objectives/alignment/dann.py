@@ -7,10 +7,9 @@ import math
 import torch
 from torch import Tensor
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.discriminator import Discriminator, domain_cross_entropy
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.warm_up import warm_up
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
+from paretoda.types import Objective, Source, Target
 
 
 def divergence(source: Tensor, target: Tensor) -> Tensor:

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.warm_up import ramp
+from paretoda.objectives.parts.discriminator import ramp
+from paretoda.types import Objective, Source, Target
 
 
 def divergences(logits: Tensor, others: Tensor) -> Tensor:

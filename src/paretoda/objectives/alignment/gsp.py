@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.full_precision import full_precision
-from paretoda.objectives.once import Once
-from paretoda.objectives.transport import entropic_gromov_wasserstein
-from paretoda.objectives.two_classifiers import TwoClassifiers, both_cross_entropies
+from paretoda.objectives.parts.differentiation import frozen, full_precision
+from paretoda.objectives.parts.step_cache import StepCache
+from paretoda.objectives.parts.transport import entropic_gromov_wasserstein
+from paretoda.objectives.parts.two_classifiers import TwoClassifiers, both_cross_entropies
+from paretoda.types import Objective, Source, Target
 
 _ROUNDS, _SCALINGS = 5, 20
 """Enough for the entropy that is used, at a tenth of the cost of a converged coupling."""
@@ -110,7 +109,7 @@ class Gsp(Objective):
             raise ValueError(f"entropy must be positive, got {entropy}")
         self.strength, self.entropy = strength, entropy
         self.classifiers = TwoClassifiers(features, classes, (hidden,), 0.0, norm=False)
-        self.coupled: Once[Tensor] = Once()
+        self.coupled: StepCache[Tensor] = StepCache()
 
     def shares(self, source: Source, target: Target) -> Tensor:
         """`shares` of the batch, whose target samples have the classes that the second classifier gives them."""

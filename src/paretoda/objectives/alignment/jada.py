@@ -5,13 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.alignment.dann import divergence
 from paretoda.objectives.alignment.mcd import disagreement
-from paretoda.objectives.discriminator import Discriminator, domain_cross_entropy
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.two_classifiers import TwoClassifiers, both_cross_entropies
-from paretoda.objectives.warm_up import warm_up
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
+from paretoda.objectives.parts.two_classifiers import TwoClassifiers, both_cross_entropies
+from paretoda.types import Objective, Source, Target
 
 
 class Jada(Objective):

@@ -8,10 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.normalisation import Statistics
-from paretoda.objectives.warm_up import warm_up
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Statistics, warm_up
+from paretoda.types import Objective, Source, Target
 
 
 def log_others(logits: Tensor, labels: Tensor) -> Tensor:

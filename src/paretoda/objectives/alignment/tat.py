@@ -12,11 +12,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.discriminator import Discriminator, domain_cross_entropy
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.once import Once
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy
+from paretoda.objectives.parts.step_cache import StepCache
 from paretoda.objectives.target.entropy import entropies
+from paretoda.types import Objective, Source, Target
 
 
 def climb(start: Tensor, origin: Tensor, gain: Callable[[Tensor], Tensor], rate: float, pull: float, n: int) -> Tensor:
@@ -77,7 +77,7 @@ class Tat(Objective):
         self.climbs, self.rate, self.source_rate, self.pull = climbs, rate, source_rate, pull
         self.entropy, self.released = entropy, released
         self.discriminator = Discriminator(features, hidden)
-        self.made: Once[tuple[Tensor, Tensor]] = Once()
+        self.made: StepCache[tuple[Tensor, Tensor]] = StepCache()
 
     def examples(self, source: Source, target: Target) -> tuple[Tensor, Tensor]:
         """Features of both domains that the discriminator mistakes, those of the source mistaken by the head as well.

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.full_precision import full_precision
-from paretoda.objectives.kernels import SCALES, gaussian, squared_distances
+from paretoda.objectives.parts.differentiation import full_precision
+from paretoda.objectives.parts.mmd import SCALES, gaussian, squared_distances
+from paretoda.types import Objective, Source, Target
 
 NOBODY = -1
 """The label of a sample that counts for no class."""

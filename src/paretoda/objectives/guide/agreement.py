@@ -6,9 +6,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Snapshot, Source, Target
 from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
+from paretoda.types import Objective, Snapshot, Source, Target
 
 
 def agreed_cross_entropy(logits: Tensor, one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:

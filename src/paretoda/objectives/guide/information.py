@@ -7,9 +7,9 @@ from collections.abc import Callable
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.target.information import Information, missing_information
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.types import Objective, Source, Target
 
 
 class InformationGuide(Objective):

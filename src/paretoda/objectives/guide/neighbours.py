@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Snapshot, Source, Target
-from paretoda.objectives.bank import Bank
+from paretoda.objectives.parts.neighbours import Bank
+from paretoda.types import Objective, Snapshot, Source, Target
 
 _AT_ONCE = 1024
 """Rows whose similarities with the whole bank are held in memory together."""

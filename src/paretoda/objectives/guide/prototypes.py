@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Snapshot, Source, Target
-from paretoda.objectives.bank import Bank
+from paretoda.objectives.parts.neighbours import Bank
+from paretoda.types import Objective, Snapshot, Source, Target
 
 
 def class_means(features: Tensor, labels: Tensor, classes: int) -> Tensor:

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 from torch import Tensor
 
-from paretoda.domains import Objective, Source, Target
 from paretoda.objectives.target.information import information, missing_information
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.types import Objective, Source, Target
 
 
 class TcmGuide(Objective):

@@ -5,33 +5,30 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from paretoda.core.names import unknown
-from paretoda.core.options import Options, with_options
-from paretoda.domains import Objective
+from paretoda.core.options import Options, unknown, with_options
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.coral import Coral
 from paretoda.objectives.alignment.dann import Dann
-from paretoda.objectives.alignment.mcd import Mcd
+from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
-from paretoda.objectives.alignment.swd import Swd
 from paretoda.objectives.guide.agreement import AgreementGuide
 from paretoda.objectives.guide.information import InformationGuide
 from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
-from paretoda.objectives.pixels import AtPixels, at_pixels, pixel_rows
-from paretoda.objectives.segmentation.adasegnet import AdaSegNet
-from paretoda.objectives.segmentation.advent import AdvEnt
 from paretoda.objectives.segmentation.cbst import Cbst
 from paretoda.objectives.segmentation.clan import Clan
 from paretoda.objectives.segmentation.fda import FdaEntropy
+from paretoda.objectives.segmentation.map_adversary import AdaSegNet, AdvEnt
 from paretoda.objectives.segmentation.minent import MinEnt
 from paretoda.objectives.segmentation.pixel_cross_entropy import PixelCrossEntropy
+from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, pixel_rows
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.entropy import Entropy
 from paretoda.objectives.target.information import Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.types import Objective
 
 Factory = Callable[..., Objective]
 """Called with features and classes (guides: target_loss as well) and the objective's own options, by keyword."""

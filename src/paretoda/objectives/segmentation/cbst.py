@@ -11,17 +11,18 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Objective, Snapshot, Source, Target
-from paretoda.objectives.pixels import nothing
-from paretoda.objectives.segmentation.label_maps import LabelMaps, predicted_maps
+from paretoda.objectives.segmentation.pixel_objective import nothing
 from paretoda.objectives.segmentation.pseudo_labels import (
+    LabelMaps,
     balanced_labels,
     class_thresholds,
     confident_labels,
     fda_thresholds,
     global_threshold,
+    predicted_maps,
     soft_labels,
 )
+from paretoda.types import IGNORE, Objective, Snapshot, Source, Target
 
 Rule = Literal["cbst", "fda", "global"]
 

@@ -6,12 +6,11 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Domain, Objective, Source, Target
 from paretoda.maps import enlarged
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS, PUBLISHED_LAYERS
-from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
-from paretoda.objectives.segmentation.maps import outputs
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS, PUBLISHED_LAYERS, MapDiscriminator
+from paretoda.objectives.segmentation.minent import outputs
+from paretoda.types import Domain, Objective, Source, Target
 
 
 def disagreement(one: Tensor, other: Tensor) -> Tensor:

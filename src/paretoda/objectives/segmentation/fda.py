@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.segmentation.label_maps import LabelMaps
-from paretoda.objectives.segmentation.maps import pixel_entropies
+from paretoda.objectives.segmentation.minent import pixel_entropies
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
+from paretoda.objectives.segmentation.pseudo_labels import LabelMaps
+from paretoda.types import Objective, Source, Target
 
 
 def robust(entropies: Tensor, eta: float) -> Tensor:

@@ -1,20 +1,99 @@
-"""Discriminators look at whole maps of predictions; the target's shall be taken for the source's."""
+"""Adversaries on prediction maps: AdaSegNet (Tsai et al., 2018) and AdvEnt (Vu et al., 2019)."""
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.discriminator import domain_cross_entropy
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.pixels import nothing
-from paretoda.objectives.segmentation.accuracy_gate import AccuracyGate, accuracy
-from paretoda.objectives.segmentation.map_discriminator import MapDiscriminator
-from paretoda.objectives.segmentation.maps import outputs
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Statistics, domain_cross_entropy
+from paretoda.objectives.segmentation.minent import outputs, self_information
+from paretoda.objectives.segmentation.pixel_objective import nothing
+from paretoda.types import Objective, Source, Target
+
+
+class MapDiscriminator(nn.Module):
+    """4x4 convolutions with stride 2, each but the last with LeakyReLU behind it and twice as wide as the one before.
+
+    Without normalisation, as both domains come apart. Every layer halves the map, rounded down.
+
+    Args:
+        classes: channels K of the maps.
+        layers: how many convolutions; 5 in AdaSegNet.
+        width: channels behind the first.
+    """
+
+    def __init__(self, classes: int, layers: int, width: int) -> None:
+        super().__init__()
+        if layers < 1 or width < 1:
+            raise ValueError(f"layers and width must be 1 or more, got {layers} and {width}")
+        channels = [classes, *(width * 2**index for index in range(layers - 1)), 1]
+        self.layers = nn.ModuleList(
+            nn.Conv2d(channels[index], channels[index + 1], 4, stride=2, padding=1) for index in range(layers)
+        )
+
+    def forward(self, maps: Tensor, statistics: Statistics = "batch") -> Tensor:  # noqa: ARG002 - it has no BatchNorm
+        """Scores of the maps (n, K, h, w), shape (n, 1, h / 2^layers, w / 2^layers)."""
+        smallest = 2 ** len(self.layers)
+        if min(maps.shape[-2:]) < smallest:
+            size = "x".join(map(str, maps.shape[-2:]))
+            raise ValueError(f"{len(self.layers)} layers need maps of {smallest} pixels or more, got {size}: use fewer")
+        for layer in self.layers[:-1]:
+            maps = nn.functional.leaky_relu(layer(maps), 0.2)
+        scores: Tensor = self.layers[-1](maps)
+        return scores
+
+
+MEMORY = 100
+"""Steps whose accuracies count."""
+
+
+def accuracy(source: Tensor, target: Tensor, *, border: float) -> Tensor:
+    """The share of scores on the right side of the border, either domain counting half; ½ where all are alike.
+
+    Args:
+        source: scores, any shape; right above the border.
+        target: scores, any shape; right at the border or below.
+        border: between "source" and "target".
+    """
+    return ((source > border).float().mean() + (target <= border).float().mean()) / 2
+
+
+class AccuracyGate(nn.Module):
+    """Which discriminators had a mean accuracy above the gate in the last hundred steps; none at first.
+
+    Args:
+        discriminators: how many there are.
+        gate: accuracy, above 0 and below 1.
+    """
+
+    recent: Tensor
+
+    def __init__(self, discriminators: int, gate: float) -> None:
+        super().__init__()
+        if not 0 < gate < 1:
+            raise ValueError(f"gate must be an accuracy below 1, or 0 for none, got {gate}")
+        self.gate = gate
+        self.register_buffer("recent", torch.full((MEMORY, discriminators), math.nan))
+
+    def forward(self) -> list[bool]:
+        """Of every discriminator whether it is heard; steps that have not been are left out of the mean."""
+        heard: list[bool] = (self.recent.nanmean(0) > self.gate).tolist()
+        return heard
+
+    @torch.no_grad()
+    def learn(self, accuracies: Tensor) -> None:
+        """Remember those of a step, shape (discriminators,), and forget those of the oldest."""
+        self.recent.copy_(torch.cat([self.recent[1:], accuracies.to(self.recent).unsqueeze(0)]))
+
+    def extra_repr(self) -> str:
+        """Settings."""
+        return f"gate={self.gate}"
+
 
 FEWER_LAYERS, PUBLISHED_LAYERS = 3, 5
 
@@ -117,3 +196,19 @@ class MapAdversary(Objective):
     def extra_repr(self) -> str:
         """Settings."""
         return f"strengths={self.strengths}, enlarge={self.enlarge}, least_squares={self.least_squares}"
+
+
+class AdaSegNet(MapAdversary):
+    """How far the target's maps of probabilities are from being taken for the source's; options of `MapAdversary`."""
+
+    def seen(self, logits: Tensor) -> Tensor:
+        """The probabilities."""
+        return logits.softmax(1)
+
+
+class AdvEnt(MapAdversary):
+    """How far the target's maps of self-information are from the source's; options of `MapAdversary`."""
+
+    def seen(self, logits: Tensor) -> Tensor:
+        """-p log p of every class, over log K."""
+        return self_information(logits)

@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import IGNORE, Objective, Source, Target
 from paretoda.maps import enlarged
+from paretoda.types import IGNORE, Objective, Source, Target
 
 
 def pixel_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None = None, focal: float = 0.0) -> Tensor:

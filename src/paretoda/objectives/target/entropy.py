@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
+from paretoda.types import Objective, Source, Target
 
 
 def entropies(log_probabilities: Tensor) -> Tensor:

@@ -13,9 +13,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.prior import ClassPrior
+from paretoda.objectives.parts.class_prior import ClassPrior
 from paretoda.objectives.target.entropy import entropies
+from paretoda.types import Objective, Source, Target
 
 
 def information(log_probabilities: Tensor) -> Tensor:

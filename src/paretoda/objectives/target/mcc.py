@@ -11,9 +11,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.full_precision import full_precision
+from paretoda.objectives.parts.differentiation import full_precision
 from paretoda.objectives.target.entropy import entropies
+from paretoda.types import Objective, Source, Target
 
 
 @full_precision

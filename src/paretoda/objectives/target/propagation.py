@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.domains import Objective, Snapshot, Source, Target
-from paretoda.objectives.bank import Bank
-from paretoda.objectives.neighbourhood import mutual, nearest_others
+from paretoda.objectives.parts.neighbours import Bank, mutual, nearest_others
+from paretoda.types import Objective, Snapshot, Source, Target
 
 
 def propagated(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: int) -> Tensor:

@@ -14,17 +14,17 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.domains import Objective, Source, Target
-from paretoda.objectives.class_discriminators import (
+from paretoda.objectives.parts.class_discriminators import (
     ClassDiscriminators,
     balanced_discriminator_loss,
     discriminator_loss,
     released_discriminator_loss,
 )
-from paretoda.objectives.discriminator import Discriminator
-from paretoda.objectives.frozen import frozen
-from paretoda.objectives.prior import ClassPrior
+from paretoda.objectives.parts.class_prior import ClassPrior
+from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.discriminator import Discriminator
 from paretoda.objectives.target.information import RunningMarginal, missing
+from paretoda.types import Objective, Source, Target
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:

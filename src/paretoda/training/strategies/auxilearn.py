@@ -12,11 +12,11 @@ from torch.nn import functional
 
 from paretoda.core.adam import Adam
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.domains import Batch
 from paretoda.gradients import NonFiniteError, Report
 from paretoda.gradients.hypergradient import hypergradient
 from paretoda.training.step import Step
-from paretoda.training.strategy import Look
+from paretoda.training.strategy import BatchView
+from paretoda.types import Batch
 
 _HIDDEN = 3
 """Units of the non-linear combination, as in the paper."""
@@ -115,7 +115,7 @@ class AuxiLearn:
         self._memory["count"] = int(self._memory.get("count", 0)) + 1
         return report if look.guide is None else replace(report, guide_loss=float(look.guide.detach()))
 
-    def _learn(self, step: Step, look: Look) -> None:
+    def _learn(self, step: Step, look: BatchView) -> None:
         losses = torch.stack(list(look.losses.values()))
         state = self._state(len(losses))
         learned = torch.tensor(state.values, dtype=losses.dtype, device=losses.device, requires_grad=True)

@@ -8,11 +8,11 @@ from typing import ClassVar
 import torch
 from torch.distributions import Dirichlet
 
-from paretoda.domains import Batch
 from paretoda.gradients import Report
 from paretoda.models.classifier import Classifier
 from paretoda.schemes.linear import Linear
 from paretoda.training.step import Step
+from paretoda.types import Batch
 
 
 @dataclass(frozen=True)

@@ -10,12 +10,12 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from paretoda.domains import Batch
 from paretoda.gradients import Report
 from paretoda.models.batchnorm import frozen_statistics
 from paretoda.schemes.linear import Linear
 from paretoda.training.seeding import own_chance
 from paretoda.training.step import Step
+from paretoda.types import Batch
 
 
 class _Elsewhere(nn.Module):

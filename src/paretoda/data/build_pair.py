@@ -1,0 +1,138 @@
+"""From what the user gives to a pair: opened, checked against each other, split, and given transforms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from paretoda.data.batching import Places, split, stratified_split
+from paretoda.data.labels import Labels, listed
+from paretoda.data.open.files import FileSamples
+from paretoda.data.open.samples import open_samples
+from paretoda.data.pair import DomainPair
+from paretoda.data.prefetching import Reading
+from paretoda.data.rows import Rows, feature_rows, image_rows
+from paretoda.data.samples import Progress, Samples
+from paretoda.data.scaling import fit_scaling
+from paretoda.data.settings import PairSettings
+from paretoda.data.transforms import IMAGENET, ImageTransform
+from paretoda.errors import DataError
+
+_SMALL = 64
+_PHOTO = 224
+_DEFAULTS = PairSettings()
+
+
+def make_pair(
+    source: Any, target: Any, settings: PairSettings = _DEFAULTS, progress: Progress | None = None
+) -> DomainPair:
+    """The pair of a labelled source and a target whose labels, if there are any, are never read.
+
+    Args:
+        source: a labelled image folder, list file or .npz file, a tuple (x, y[, classes]) or a torch dataset.
+        target: the same without labels.
+        settings: seed, batch size, scaling and so on.
+        progress: called while image files are checked.
+    """
+    how: dict[str, Any] = {
+        "skip_bad": settings.skip_bad,
+        "index_cache": settings.reading.index_cache,
+        "progress": progress,
+    }
+    labelled = open_samples(source, labelled=True, **how)
+    unlabelled = open_samples(target, labelled=False, **how)
+    labels = labels_in(labelled)
+    check_match(labelled, unlabelled)
+    check_size(unlabelled, settings.least_target)
+    train, held = stratified_split(labels.values, settings.held_out, settings.seed, "split-source")
+    if settings.held_out > 0 and not len(held):
+        raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
+    target_train, target_held = split(len(unlabelled), settings.held_out, settings.seed, "split-target")
+    largest = min(len(train), len(target_train))
+    notes = [*labelled.notes, *unlabelled.notes, *_about_classes(labels)]
+    if settings.batch_size > largest:
+        notes.append(
+            f"The batch size is lowered from {settings.batch_size} to {largest}, "
+            "the number of training samples in the smaller domain."
+        )
+        settings = replace(settings, batch_size=largest)
+    rows, said = _rows((labelled, unlabelled), (train, target_train), settings)
+    parts = train, held, target_train, target_held
+    workers = threads_for(settings.reading, labelled, unlabelled)
+    return DomainPair(settings, labels.classes, labels.values, *rows, *parts, (*notes, *said), workers)
+
+
+def labels_in(source: Samples) -> Labels:
+    """The source's labels, of two classes at least."""
+    if source.labels is None:
+        raise DataError("the source has no labels; give it labels, for example one sub-folder per class")
+    present = np.unique(source.labels.values)
+    if len(present) < 2:
+        name = source.labels.classes[present[0]]
+        raise DataError(f"the source has a single class, {name!r}; a classifier needs samples of at least two")
+    return source.labels
+
+
+def threads_for(reading: Reading, *domains: Samples) -> int:
+    """Threads that read ahead; features lie in memory and need none."""
+    if any(samples.kind == "features" for samples in domains):
+        return 0
+    return reading.threads(files=all(isinstance(samples, FileSamples) for samples in domains))
+
+
+def check_match(source: Samples, target: Samples) -> None:
+    """Raises unless both domains are images, or features of the same width."""
+    if source.kind != target.kind:
+        raise DataError(f"the source is {source.kind}, the target is {target.kind}; give both in the same form")
+    if source.kind == "features":
+        ours, theirs = source.shapes()[0][0], target.shapes()[0][0]
+        if ours != theirs:
+            raise DataError(f"the source has {ours} features, the target has {theirs}; give both the same features")
+
+
+def check_size(target: Samples, least: int) -> None:
+    """Raises where the target is too small to be adapted to."""
+    if len(target) < least:
+        raise DataError(f"the target has {len(target)} samples; collect at least {least}")
+
+
+def image_transform(source: Samples, target: Samples, settings: PairSettings) -> ImageTransform:
+    """What the settings say, and where they are silent what the first images suggest."""
+    shapes = [*source.shapes(), *target.shapes()]
+    side = max(int(np.median([min(shape[:2]) for shape in samples.shapes()])) for samples in (source, target))
+    size = settings.image_size or min(side, _PHOTO)
+    channels = settings.channels or (3 if side > _SMALL else max(shape[2] for shape in shapes))
+    mean, std = settings.normalise or (IMAGENET if channels == 3 else ((0.5,), (0.5,)))
+    augment = settings.augment or ("none" if side <= _SMALL else "standard")
+    return ImageTransform(size, channels, mean, std, augment)
+
+
+def _rows(
+    samples: tuple[Samples, Samples], trained: tuple[Places, Places], settings: PairSettings
+) -> tuple[tuple[Rows, Rows], list[str]]:
+    source, target = samples
+    if source.kind == "features":
+        x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))
+        scale_x, scale_z = fit_scaling(settings.scaling, x, z)
+        return (feature_rows(source, scale_x), feature_rows(target, scale_z)), []
+    transform = image_transform(source, target, settings)
+    said = _about_images("source", source.shapes(), transform) + _about_images("target", target.shapes(), transform)
+    return (image_rows(source, transform), image_rows(target, transform)), said
+
+
+def _about_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: ImageTransform) -> list[str]:
+    said = []
+    sizes = sorted({f"{width}x{height}" for height, width, _ in shapes})
+    if sizes != [f"{transform.size}x{transform.size}"]:
+        said.append(f"The {domain}'s images ({listed(sizes)}) are resized to {transform.size}x{transform.size}.")
+    if {shape[2] for shape in shapes} != {transform.channels}:
+        said.append(f"The {domain}'s images are converted to {'grey' if transform.channels == 1 else 'RGB'}.")
+    return said
+
+
+def _about_classes(labels: Labels) -> list[str]:
+    absent = [name for cls, name in enumerate(labels.classes) if not (labels.values == cls).any()]
+    return [f"These classes have no source sample: {listed(absent)}."] if absent else []

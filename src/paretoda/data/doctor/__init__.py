@@ -1,0 +1,1 @@
+"""The doctor: what is wrong or strange about a source and a target."""

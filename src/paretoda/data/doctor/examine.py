@@ -1,0 +1,240 @@
+"""The doctor: everything that is wrong or strange about a source and a target, not only the first error."""
+
+from __future__ import annotations
+
+from collections import Counter
+from functools import partial
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretoda.data.build_pair import check_match, check_size, labels_in
+from paretoda.data.doctor.findings import Finding, attempt, shared_samples
+from paretoda.data.labels import listed
+from paretoda.data.open.arrays import ArraySamples, check_finite, reading_npz
+from paretoda.data.open.datasets import DatasetSamples
+from paretoda.data.open.decoding import SUFFIXES, shape_of
+from paretoda.data.open.files import FileSamples, unreadable
+from paretoda.data.open.folders import find_images, visible_folders
+from paretoda.data.open.lists import read_text, split_line
+from paretoda.data.open.samples import described, open_unchecked
+from paretoda.data.samples import Progress, Samples
+from paretoda.data.settings import PairSettings
+from paretoda.errors import DataError
+
+_IMBALANCE = 10
+_RARE = 5
+
+
+def about_labels(source: Samples) -> list[Finding]:
+    """How many samples each class has, and whether that is enough and even."""
+    if source.labels is None:
+        return []
+    classes = source.labels.classes
+    counts = np.bincount(source.labels.values, minlength=len(classes))
+    shown = listed([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
+    found = [Finding("info", "source", f"The source has {len(source)} samples of {len(classes)} classes: {shown}.")]
+    absent = [name for name, count in zip(classes, counts, strict=True) if count == 0]
+    if absent:
+        text = f"These classes have no source sample: {listed(absent)}; the model will hardly ever predict them."
+        found.append(Finding("warning", "source", text))
+    rare = [name for name, count in zip(classes, counts, strict=True) if 0 < count < _RARE]
+    if rare:
+        text = f"These classes have fewer than {_RARE} samples: {listed(rare)}; collect more, or merge classes."
+        found.append(Finding("warning", "source", text))
+    least, most = counts[counts > 0].min(), counts.max()
+    if most > _IMBALANCE * least:
+        text = f"The largest class has {most} samples, the smallest {least}; consider class_balanced batches."
+        found.append(Finding("warning", "source", text))
+    return found
+
+
+_APART = 10.0
+
+
+def about_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
+    """Columns that say nothing."""
+    constant = np.flatnonzero((x == x[:1]).all(axis=0))
+    if not len(constant):
+        return []
+    columns = listed([str(column) for column in constant])
+    count = f"{len(constant)} of {x.shape[1]}"
+    text = f"{count} features are constant in the {domain} (columns {columns}); they can be removed."
+    return [Finding("warning" if len(constant) == x.shape[1] else "info", domain, text)]
+
+
+def about_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
+    """Whether the domains were measured in the same units."""
+    (mean_s, std_s), (mean_t, std_t) = _moments(source), _moments(target)
+    either = (std_s > 0) & (std_t > 0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(either, np.maximum(std_s / std_t, std_t / std_s), 1)
+        shift = np.where(either, np.abs(mean_s - mean_t) / np.minimum(std_s, std_t), 0)
+    apart = np.flatnonzero((ratio > _APART) | (shift > _APART))
+    if not len(apart):
+        return []
+    columns = listed([str(column) for column in apart])
+    text = (
+        f"{len(apart)} of {len(ratio)} features have very different scales in source and target (columns {columns}); "
+        "check their units, and keep the per-domain scaling."
+    )
+    return [Finding("warning", "both", text)]
+
+
+def _moments(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    finite = x[np.isfinite(x).all(axis=1)].astype(np.float64)
+    if not len(finite):
+        return np.zeros(x.shape[1]), np.zeros(x.shape[1])
+    return finite.mean(axis=0), finite.std(axis=0)
+
+
+Domain = Literal["source", "target"]
+
+_TINY = 8
+
+
+def readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
+    """The samples that can be decoded, None where none can, and why the others cannot."""
+    bad = unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
+    keep = [place for place in range(len(samples)) if place not in bad]
+    return (samples.kept(keep) if keep else None), bad
+
+
+def about_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
+    """How many files cannot be read, and the first names."""
+    if not bad:
+        return []
+    names = listed(samples.names(list(bad)))
+    text = f"{len(bad)} of {len(samples)} image files cannot be read ({names}); repair or delete them, or use skip_bad."
+    return [Finding("warning" if skipped and len(bad) < len(samples) else "error", domain, text)]
+
+
+def about_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
+    """Sizes and colours, where they are mixed."""
+    shapes = [shape_of(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
+    sizes = Counter(f"{width}x{height}" for height, width, _ in shapes)
+    found = []
+    if len(sizes) > 1:
+        common = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+        text = f"The images have {len(sizes)} sizes: {common}; all are resized to one square."
+        found.append(Finding("info", domain, text))
+    if len({shape[2] for shape in shapes}) > 1:
+        grey = sum(shape[2] == 1 for shape in shapes)
+        text = f"{grey} of {len(shapes)} images are grey and the others coloured; all are converted alike."
+        found.append(Finding("info", domain, text))
+    tiny = sum(min(shape[:2]) < _TINY for shape in shapes)
+    if tiny:
+        text = f"{tiny} of {len(shapes)} images have a side of less than {_TINY} pixels; check that they are no icons."
+        found.append(Finding("warning", domain, text))
+    return found
+
+
+def hidden_labels(target: Any) -> bool:
+    """Whether the target brings labels along; only that they exist is looked at, never what they say."""
+    if isinstance(target, tuple):
+        return len(target) > 1 and target[1] is not None
+    if not isinstance(target, (str, Path)):
+        return False
+    path = Path(target).expanduser()
+    if path.is_dir():
+        return len([sub for sub in visible_folders(path) if find_images(sub)[0]]) > 1
+    if path.is_file() and path.suffix.lower() == ".npz":
+        try:
+            with reading_npz(path) as file:
+                return "y" in file.files
+        except DataError:  # opening it says what is wrong
+            return False
+    return path.is_file() and path.suffix.lower() not in SUFFIXES and _list_has_labels(path)
+
+
+def _list_has_labels(file: Path) -> bool:
+    try:
+        lines = read_text(file).splitlines()
+    except DataError:
+        return False
+    return any(split_line(line, file.parent)[1] is not None for line in lines if line.strip())
+
+
+_COMFORTABLE = 200
+
+Opened = ArraySamples | DatasetSamples | FileSamples
+
+
+def examine(
+    source: Any, target: Any, settings: PairSettings | None = None, progress: Progress | None = None
+) -> list[Finding]:
+    """All findings, errors first; without an error, `make_pair` accepts the data.
+
+    Args:
+        source: as for `make_pair`.
+        target: as for `make_pair`.
+        settings: `skip_bad` and `least_target` count.
+        progress: called while image files are decoded.
+    """
+    settings = settings or PairSettings()
+    found: list[Finding] = []
+    ours = _source(source, found)
+    theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
+    if hidden_labels(target):
+        found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
+    ours = ours and _content("source", source, ours, settings, found, progress)
+    theirs = theirs and _content("target", target, theirs, settings, found, progress)
+    if ours is not None:
+        found += about_labels(ours)
+    if theirs is not None:
+        attempt(partial(check_size, theirs, settings.least_target), "target", found)
+        if settings.least_target <= len(theirs) < _COMFORTABLE:
+            text = (
+                f"The target has only {len(theirs)} samples; collect more where you can, and compare with --method "
+                "source-only: with 150 samples adaptation gained nothing in our own tests (docs/results.md)."
+            )
+            found.append(Finding("warning", "target", text))
+    if ours is not None and theirs is not None:
+        _both(ours, theirs, found)
+    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+
+
+def _source(source: Any, found: list[Finding]) -> Opened | None:
+    samples = attempt(partial(open_unchecked, source, labelled=True), "source", found)
+    if samples is not None:
+        attempt(partial(labels_in, samples), "source", found)
+        return samples
+    if isinstance(source, (str, Path)) and not Path(source).expanduser().exists():
+        return None
+    # The labels are wrong, but the rest can still be looked at; its errors, if any, have just been told.
+    return attempt(partial(open_unchecked, source, labelled=False), "source", [])
+
+
+def _content(
+    domain: Literal["source", "target"],
+    what: Any,
+    samples: Opened,
+    settings: PairSettings,
+    found: list[Finding],
+    progress: Progress | None,
+) -> Opened | None:
+    if isinstance(samples, FileSamples):
+        good, bad = readable(samples, progress)
+        found += about_files(domain, samples, bad, settings.skip_bad)
+        if good is None:
+            return None
+        samples = good
+    found += [Finding("info", domain, note) for note in samples.notes]
+    if isinstance(samples, ArraySamples) and samples.kind == "features":
+        attempt(partial(check_finite, samples.x, described(what)), domain, found)
+        found += about_features(domain, samples.x)
+    else:
+        found += about_images(domain, samples)
+    return samples
+
+
+def _both(source: Opened, target: Opened, found: list[Finding]) -> None:
+    before = len(found)
+    attempt(partial(check_match, source, target), "both", found)
+    if len(found) > before:
+        return
+    if isinstance(source, ArraySamples) and isinstance(target, ArraySamples) and source.kind == "features":
+        found += about_scales(source.x, target.x)
+    found += shared_samples(source, target, "samples")

@@ -1,0 +1,72 @@
+"""What the doctor says about data."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
+
+from paretoda.data.samples import Index
+from paretoda.errors import DataError
+
+Severity = Literal["error", "warning", "info"]
+Result = TypeVar("Result")
+_CAP = 20_000
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One fact about the data.
+
+    Args:
+        severity: an error stops `adapt`, a warning may cost accuracy, the rest is good to know.
+        domain: which data it concerns: "source", "target", "both", or a benchmark or one of its domains.
+        message: the fact, and what to do, in one sentence.
+    """
+
+    severity: Severity
+    domain: str
+    message: str
+
+
+class Hashed(Protocol):
+    """Samples as far as duplicates are looked for."""
+
+    def __len__(self) -> int: ...
+
+    def digests(self, index: Index) -> list[str]:
+        """A hash of each sample's content."""
+        ...
+
+    def names(self, index: Index) -> list[str]:
+        """What a table calls these samples."""
+        ...
+
+
+def shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
+    """A warning where the target has samples of the source.
+
+    Args:
+        source: of it at most 20,000 are looked at.
+        target: likewise.
+        what: the target's samples are called.
+    """
+    known = set(source.digests(range(min(len(source), _CAP))))
+    digests = target.digests(range(min(len(target), _CAP)))
+    same = [place for place, digest in enumerate(digests) if digest in known]
+    if not same:
+        return []
+    text = (
+        f"{len(same)} of {len(digests)} target {what} are also in the source, for example "
+        f"{target.names(same[:1])[0]}; remove them, or the gap looks smaller than it is."
+    )
+    return [Finding("warning", "both", text)]
+
+
+def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Result | None:
+    """The result, or None after the error has become a finding."""
+    try:
+        return work()
+    except DataError as error:
+        found.append(Finding("error", domain, f"{error}."))
+        return None

@@ -1,0 +1,1 @@
+"""Opening data: from whatever the user gives to samples."""

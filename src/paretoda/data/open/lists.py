@@ -1,0 +1,73 @@
+"""List files: one `path label` per line."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from paretoda.data.labels import from_names
+from paretoda.data.open.files import FileList, FileSamples
+from paretoda.data.open.folders import is_image
+from paretoda.errors import DataError
+
+
+def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSamples:
+    """The listed images, their labels dropped unless wanted.
+
+    Args:
+        file: one `path label` a line.
+        labelled: a line without a label is then an error.
+        root: where the paths start; by default the list's own folder, or the one above it where the first image is
+            there, as with image_list/amazon.txt beside amazon/.
+    """
+    lines = read_text(file).splitlines()
+    root = _root(file, lines) if root is None else root
+    shown: list[str] = []
+    names: list[str] = []
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        path, label = split_line(line, root)
+        shown.append(path)
+        if labelled:
+            if label is None:
+                raise DataError(f"line {number} of {file} has no label; write `path label` on every line")
+            names.append(label)
+    if not shown:
+        raise DataError(f"{file} lists no images; write one `path label` per line")
+    labels = from_names(names) if labelled else None
+    return FileSamples(FileList.of(root, shown), labels)
+
+
+def _root(file: Path, lines: list[str]) -> Path:
+    first = next((line for line in lines if line.strip()), "")
+    above = file.absolute().parent.parent
+    # os.path, because a Path that is too long for the file system raises where it is asked whether it exists.
+    inside = any(os.path.exists(file.parent / path) for path in (split_line(first, file.parent)[0], first.strip()))
+    return above if not inside and os.path.isfile(above / split_line(first, above)[0]) else file.parent
+
+
+def split_line(line: str, root: Path) -> tuple[str, str | None]:
+    """Path and label, separated by a tab or by the last space, unless that space is part of a file's name."""
+    line = line.strip()
+    if "\t" in line:
+        path, _, label = line.rpartition("\t")
+        return path.strip(), label.strip()
+    path, _, label = line.rpartition(" ")
+    path = path.rstrip()
+    if not path or is_image(line):
+        return line, None
+    if not is_image(path) and os.path.isfile(root / line):
+        return line, None
+    return path, label
+
+
+def read_text(file: Path) -> str:
+    """The file's text; a file that is no text is no list."""
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        text = "\0"
+    if "\0" in text:
+        raise DataError(f"{file} is not a data set; give an image folder, an .npz file or a list of `path label` lines")
+    return text

@@ -1,0 +1,219 @@
+"""Label tables: from the ids in a data set's files to classes 0..K-1, their names and colours."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from paretoda.errors import DataError
+from paretoda.types import IGNORE
+
+Colour = tuple[int, int, int]
+"""Red, green, blue in 0..255."""
+
+
+@dataclass(frozen=True)
+class LabelTable:
+    """What the ids in label files mean.
+
+    Args:
+        names: of the classes.
+        colours: of the classes, as many.
+        ids: pairs (id in the files, class); several ids may share a class.
+        void: ids that are known and stand for no class; 255 always is one.
+    """
+
+    names: tuple[str, ...]
+    colours: tuple[Colour, ...]
+    ids: tuple[tuple[int, int], ...]
+    void: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if len(self.names) != len(self.colours) or not 0 < len(self.names) <= IGNORE:
+            raise DataError(f"a label table needs 1 to {IGNORE} names and as many colours")
+        if any(not (0 <= value < IGNORE and 0 <= cls < len(self.names)) for value, cls in self.ids):
+            raise DataError(f"a label table needs ids in 0..{IGNORE - 1} and classes in 0..{len(self.names) - 1}")
+
+    @cached_property
+    def lookup(self) -> NDArray[np.uint8]:
+        """The class of every id, `IGNORE` where there is none, shape (256,)."""
+        table = np.full(256, IGNORE, dtype=np.uint8)
+        for value, cls in self.ids:
+            table[value] = cls
+        return table
+
+    @cached_property
+    def known(self) -> NDArray[np.bool_]:
+        """Which ids may occur in a file, shape (256,)."""
+        known: NDArray[np.bool_] = self.lookup != IGNORE
+        known[[IGNORE, *self.void]] = True
+        return known
+
+    @property
+    def occurring(self) -> tuple[int, ...]:
+        """The classes that some id has: SYNTHIA knows 16 of Cityscapes' 19."""
+        return tuple(sorted({cls for _, cls in self.ids}))
+
+    def classes_of(self, ids: NDArray[np.uint8], origin: str) -> NDArray[np.uint8]:
+        """The map of classes of a map of ids; an id that the table does not know is an error.
+
+        Args:
+            ids: any shape.
+            origin: what an error calls the map.
+        """
+        present = np.bincount(ids.ravel(), minlength=256) > 0
+        strange = np.flatnonzero(present & ~self.known)
+        if len(strange):
+            raise DataError(
+                f"{origin} has the label {strange[0]}, which is none of the {len(self.names)} classes; "
+                "correct it, or set such pixels to 255"
+            )
+        return self.lookup[ids]
+
+
+def palette(count: int) -> tuple[Colour, ...]:
+    """Colours that are all different and none of them black, the same for the same count's beginning."""
+    colours = []
+    for place in range(count):
+        # The golden ratio spreads the hues evenly, however many there are; brightness tells neighbours of one hue.
+        hue = place * 0.6180339887498949 % 1
+        red, green, blue = colorsys.hsv_to_rgb(hue, 0.85 - 0.3 * (place % 3 == 2), 0.95 - 0.12 * (place % 4))
+        colours.append((round(255 * red), round(255 * green), round(255 * blue)))
+    return tuple(colours)
+
+
+_ALIASES = {"sign": "sign_symbol"}
+
+_NINETEEN: tuple[tuple[str, int, Colour], ...] = (
+    ("road", 7, (128, 64, 128)),
+    ("sidewalk", 8, (244, 35, 232)),
+    ("building", 11, (70, 70, 70)),
+    ("wall", 12, (102, 102, 156)),
+    ("fence", 13, (190, 153, 153)),
+    ("pole", 17, (153, 153, 153)),
+    ("traffic light", 19, (250, 170, 30)),
+    ("traffic sign", 20, (220, 220, 0)),
+    ("vegetation", 21, (107, 142, 35)),
+    ("terrain", 22, (152, 251, 152)),
+    ("sky", 23, (70, 130, 180)),
+    ("person", 24, (220, 20, 60)),
+    ("rider", 25, (255, 0, 0)),
+    ("car", 26, (0, 0, 142)),
+    ("truck", 27, (0, 0, 70)),
+    ("bus", 28, (0, 60, 100)),
+    ("train", 31, (0, 80, 100)),
+    ("motorcycle", 32, (0, 0, 230)),
+    ("bicycle", 33, (119, 11, 32)),
+)
+_NAMES = tuple(name for name, _, _ in _NINETEEN)
+_COLOURS = tuple(colour for _, _, colour in _NINETEEN)
+
+CITYSCAPES = LabelTable(
+    _NAMES,
+    _COLOURS,
+    tuple((value, cls) for cls, (_, value, _) in enumerate(_NINETEEN)),
+    (0, 1, 2, 3, 4, 5, 6, 9, 10, 14, 15, 16, 18, 29, 30, 34),
+)
+"""The labelIds of Cityscapes and GTA5; 34 is GTA5's licence plate, which Cityscapes writes as -1, that is 255."""
+
+CITYSCAPES_TRAIN_IDS = LabelTable(_NAMES, _COLOURS, tuple((cls, cls) for cls in range(19)))
+"""Files *_labelTrainIds.png."""
+
+_SYNTHIA = (3, 4, 2, 21, 5, 7, 15, 9, 6, None, 1, 10, 17, 8, None, 19, None, 12, 11)
+
+SYNTHIA = LabelTable(
+    _NAMES,
+    _COLOURS,
+    tuple((value, cls) for cls, value in enumerate(_SYNTHIA) if value is not None),
+    (0, 13, 14, 16, 18, 20, 22),
+)
+"""SYNTHIA-RAND-CITYSCAPES as Cityscapes' classes, without terrain, truck and train, as all who compare do."""
+
+_ELEVEN: tuple[tuple[str, Colour], ...] = (
+    ("sky", (128, 128, 128)),
+    ("building", (128, 0, 0)),
+    ("pole", (192, 192, 128)),
+    ("road", (128, 64, 128)),
+    ("pavement", (60, 40, 222)),
+    ("tree", (128, 128, 0)),
+    ("sign_symbol", (192, 128, 128)),
+    ("fence", (64, 64, 128)),
+    ("car", (64, 0, 128)),
+    ("pedestrian", (64, 64, 0)),
+    ("bicyclist", (0, 128, 192)),
+)
+
+CAMVID = LabelTable(
+    tuple(name for name, _ in _ELEVEN),
+    tuple(colour for _, colour in _ELEVEN),
+    tuple((cls, cls) for cls in range(11)),
+    (11,),
+)
+"""SegNet's copy of CamVid."""
+
+CAMVID_AS_CITYSCAPES = LabelTable(
+    _NAMES,
+    _COLOURS,
+    ((0, 10), (1, 2), (2, 5), (3, 0), (4, 1), (5, 8), (6, 7), (7, 4), (8, 13), (9, 11), (10, 12)),
+    (11,),
+)
+"""CamVid's files as Cityscapes' classes; a bicyclist is a rider, though the bicycle is part of it."""
+
+CITYSCAPES_AS_CAMVID = LabelTable(
+    CAMVID.names,
+    CAMVID.colours,
+    (*((_NINETEEN[theirs][1], ours) for ours, theirs in CAMVID_AS_CITYSCAPES.ids), (33, 10)),
+    tuple(sorted({*CITYSCAPES.void, 12, 19, 22, 27, 28, 31, 32})),
+)
+"""Labels of Cityscapes and GTA5 as CamVid's classes: rider and bicycle are one, what CamVid lacks is ignored."""
+
+TABLES = {
+    "cityscapes": CITYSCAPES,
+    "cityscapes-train-ids": CITYSCAPES_TRAIN_IDS,
+    "gta5": CITYSCAPES,
+    "synthia": SYNTHIA,
+    "camvid": CAMVID,
+    "camvid-as-cityscapes": CAMVID_AS_CITYSCAPES,
+    "cityscapes-as-camvid": CITYSCAPES_AS_CAMVID,
+}
+"""Tables by name."""
+
+ABOUT = {
+    "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
+    "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
+    "gta5": "As cityscapes, whose numbers GTA5's label files have.",
+    "synthia": "Numbers of SYNTHIA-RAND-CITYSCAPES as Cityscapes' 19 classes, of which it has 16.",
+    "camvid": "SegNet's copy of CamVid, 11 classes.",
+    "camvid-as-cityscapes": "CamVid's numbers as Cityscapes' 19 classes, of which it has 11.",
+    "cityscapes-as-camvid": "labelIds of Cityscapes and GTA5 as CamVid's 11 classes.",
+}
+"""What each reads, and as what."""
+
+
+def find_table(table: LabelTable | str) -> LabelTable:
+    """The table of this name."""
+    if isinstance(table, LabelTable):
+        return table
+    if table not in TABLES:
+        raise DataError(f"there is no label table {table!r}; choose from {', '.join(TABLES)}")
+    return TABLES[table]
+
+
+def plain_table(names: Sequence[str]) -> LabelTable:
+    """The table of files that hold classes 0..K-1 themselves, with well-known colours where all names are known."""
+    return LabelTable(tuple(names), colours_of(names), tuple((cls, cls) for cls in range(len(names))))
+
+
+def colours_of(names: Sequence[str]) -> tuple[Colour, ...]:
+    """Cityscapes' or CamVid's colours where one of them has all these names, otherwise generated ones."""
+    for table in (CITYSCAPES, CAMVID):
+        known = dict(zip(table.names, table.colours, strict=True))
+        clean = [_ALIASES.get(name, name) for name in names]
+        if all(name in known for name in clean):
+            return tuple(known[name] for name in clean)
+    return palette(len(names))

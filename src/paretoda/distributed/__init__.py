@@ -1,0 +1,1 @@
+"""Everything that exists because a run can have several processes."""

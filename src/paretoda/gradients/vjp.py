@@ -1,0 +1,104 @@
+"""Vector-Jacobian products: every objective's gradient with as few passes through the network as there can be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from paretoda.gradients.fsdp import by_hooks, sharded
+from paretoda.gradients.gram import Row
+
+
+def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor] | None, *, keep: bool) -> Row:
+    """Gradients of the outputs (weighted by the cotangents) for the inputs; None where there is no path.
+
+    Args:
+        outputs: the tensors to differentiate; those without a graph are left out.
+        inputs: for what.
+        cotangents: one for each output; None for scalars.
+        keep: whether the graph is needed again.
+    """
+    pairs = list(zip(outputs, cotangents if cotangents is not None else [None] * len(outputs), strict=True))
+    alive = [(output, cotangent) for output, cotangent in pairs if output.requires_grad]
+    if not alive or not inputs:
+        return [None] * len(inputs)
+    try:
+        found = torch.autograd.grad(
+            [output for output, _ in alive],
+            list(inputs),
+            [cotangent for _, cotangent in alive] if cotangents is not None else None,
+            retain_graph=keep,
+            allow_unused=True,
+        )
+    except RuntimeError as error:
+        if "donated buffer" in str(error):
+            raise RuntimeError(
+                "a compiled module gives away buffers that a second backward pass needs: set "
+                "torch._functorch.config.donated_buffer = False before its first call"
+            ) from error
+        raise
+    return list(found)
+
+
+class FeaturePasses:
+    """Gradients in two stages: each loss down to the features, then from the features through the body.
+
+    Args:
+        features: what the body's forward passes returned. Views of one tensor count as one pass.
+        heads: parameters above the features that are differentiated along with them.
+    """
+
+    def __init__(self, features: Sequence[Tensor], heads: Sequence[Tensor]) -> None:
+        self.features = list(features)
+        self.heads = list(heads)
+        self.graphs = [id(feature._base if feature._base is not None else feature) for feature in features]
+
+    def cotangents(self, loss: Tensor, *, heads: bool) -> tuple[Row, Row]:
+        """The gradient of a loss for every feature tensor and, in the same pass, for the heads."""
+        wanted = [feature for feature in self.features if feature.requires_grad]
+        found = vjp([loss], [*wanted, *(self.heads if heads else ())], None, keep=True)
+        arrived = iter(found[: len(wanted)])
+        return [next(arrived) if feature.requires_grad else None for feature in self.features], found[len(wanted) :]
+
+    def through_body(self, cotangents: Sequence[Row], inputs: Sequence[Tensor], *, keep: bool) -> list[Row]:
+        """One row for each objective, by one product for each; the last product through a graph frees it.
+
+        Objectives on the fewest features go first, so that the last one frees the most.
+        """
+        order = sorted(range(len(cotangents)), key=lambda i: sum(c is not None for c in cotangents[i]))
+        rows: list[Row] = [[None] * len(inputs)] * len(cotangents)
+        for place, index in enumerate(order):
+            mine = self._graphs_of(cotangents[index])
+            later = [self._graphs_of(cotangents[other]) for other in order[place + 1 :]]
+            needed = keep or any(mine & graphs for graphs in later)
+            rows[index] = self._product(cotangents[index], inputs, keep=needed)
+        return rows
+
+    def _graphs_of(self, cotangents: Row) -> set[int]:
+        return {graph for graph, cotangent in zip(self.graphs, cotangents, strict=True) if cotangent is not None}
+
+    def _product(self, cotangents: Row, inputs: Sequence[Tensor], *, keep: bool) -> Row:
+        pairs = [(f, c) for f, c in zip(self.features, cotangents, strict=True) if c is not None]
+        return vjp([f for f, _ in pairs], inputs, [c for _, c in pairs], keep=keep)
+
+    def weighted(self, cotangents: Sequence[Row], weights: Sequence[float], inputs: Sequence[Tensor]) -> Row:
+        """The gradient of Σ w_i L_i by one pass through the body, from stored cotangents."""
+        sums = [combine([row[index] for row in cotangents], weights) for index in range(len(self.features))]
+        if not sharded(inputs):
+            return self._product(sums, inputs, keep=False)
+        pairs = [(f, c) for f, c in zip(self.features, sums, strict=True) if c is not None and f.requires_grad]
+        return by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
+
+
+def combine(tensors: Sequence[Tensor | None], weights: Sequence[float]) -> Tensor | None:
+    """Σ w_i t_i of the tensors that are there, as a new tensor; None where there is none."""
+    present = [(tensor, weight) for tensor, weight in zip(tensors, weights, strict=True) if tensor is not None]
+    if not present:
+        return None
+    first, weight = present[0]
+    total = first * weight
+    for tensor, weight in present[1:]:
+        total.add_(tensor, alpha=weight)
+    return total

@@ -1,0 +1,32 @@
+"""Settings as a TOML file, written and read."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from paretoda.errors import SettingsError
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The settings of a config file."""
+    try:
+        return tomllib.loads(path.read_bytes().decode("utf-8"))
+    except FileNotFoundError as error:
+        raise SettingsError(f"there is no config file {path}") from error
+    except RecursionError as error:
+        raise SettingsError(f"{path} is not a TOML file of ours: it is nested too deeply") from error
+    except ValueError as error:  # TOMLDecodeError, bytes that are no text, numbers of thousands of digits
+        raise SettingsError(f"{path} is not a TOML file: {error}") from error
+
+
+def to_toml(values: Mapping[str, Any]) -> str:
+    """Flat settings as TOML: strings, numbers, booleans and lists of them; None is left out."""
+    return "".join(
+        f"{key} = {json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)}\n"
+        for key, value in values.items()
+        if value is not None
+    )

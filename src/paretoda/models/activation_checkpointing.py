@@ -1,0 +1,95 @@
+"""Activation checkpointing: blocks forget what they computed, and compute it once more in the backward pass.
+
+Set as a method of the blocks themselves: names of parameters, copies and evaluation are as before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
+from types import MethodType
+
+import torch
+from torch import Tensor, nn
+from torch.utils.checkpoint import checkpoint
+
+from paretoda.models.backbones.efficientnet import InvertedResidual
+from paretoda.models.backbones.resnet import BasicBlock, Bottleneck
+from paretoda.models.batchnorm import batch_norms
+from paretoda.models.segmentation.deeplab import DilatedBottleneck
+from paretoda.models.segmentation.dilated import DilatedBlock
+
+_BLOCKS = (BasicBlock, Bottleneck, DilatedBottleneck, DilatedBlock, InvertedResidual)
+
+
+def blocks_of(network: nn.Module) -> list[nn.Module]:
+    """The residual blocks of our networks, and all sequences of plain layers around them; none lies in another."""
+    children = list(network.children())
+    plain = isinstance(network, nn.Sequential) and not any(list(child.children()) for child in children)
+    if isinstance(network, _BLOCKS) or (plain and any(True for _ in network.parameters())):
+        return [network]
+    return [block for child in children for block in blocks_of(child)]
+
+
+def checkpoint_activations(network: nn.Module, blocks: Sequence[nn.Module] | None = None) -> None:
+    """From now on the blocks keep only their inputs for the backward pass.
+
+    Every backward pass computes a block once more, so several through one graph compute it as often. Dropout draws
+    the same again; BatchNorm is as it was, and remembers nothing of it.
+
+    Args:
+        network: an encoder.
+        blocks: which of its modules, each from one tensor to one; None: those of `blocks_of`.
+    """
+    chosen = blocks_of(network) if blocks is None else list(blocks)
+    if not chosen:
+        raise ValueError(
+            "the network has no blocks that are known: name its modules, from one tensor to one, in blocks"
+        )
+    for block in chosen:
+        block.forward = MethodType(_forward, block)  # a copy of the block has its own
+
+
+def _forward(block: nn.Module, inputs: Tensor) -> Tensor:
+    run = partial(type(block).forward, block)
+    if not torch.is_grad_enabled():
+        plain: Tensor = run(inputs)
+        return plain
+    found: Tensor = checkpoint(run, inputs, use_reentrant=False, context_fn=partial(_contexts, block))
+    return found
+
+
+def _contexts(block: nn.Module) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
+    """For the forward pass nothing; for those in backward passes, BatchNorm as it is now."""
+    return nullcontext(), _AsNow(block)
+
+
+_MODES = ("training", "track_running_stats")
+_MEMORY = ("running_mean", "running_var", "num_batches_tracked")
+
+
+class _AsNow:
+    """Inside, BatchNorm layers have the modes of when this was made, and work on copies of what they remember.
+
+    Entered once for every backward pass through the block.
+    """
+
+    def __init__(self, block: nn.Module) -> None:
+        self.modes = [(layer, [getattr(layer, name) for name in _MODES]) for layer in batch_norms(block)]
+        self.before: list[list[object]] = []
+
+    def __enter__(self) -> None:
+        names = (*_MODES, *_MEMORY)
+        self.before = [[getattr(layer, name) for name in names] for layer, _ in self.modes]
+        for layer, modes in self.modes:
+            copies = [None if (tensor := getattr(layer, name)) is None else tensor.clone() for name in _MEMORY]
+            self._set(layer, [*modes, *copies])
+
+    def __exit__(self, *_error: object) -> None:
+        for (layer, _), values in zip(self.modes, self.before, strict=True):
+            self._set(layer, values)
+
+    def _set(self, layer: nn.Module, values: Sequence[object]) -> None:
+        for name, value in zip((*_MODES, *_MEMORY), values, strict=True):
+            setattr(layer, name, value)

@@ -1,0 +1,193 @@
+"""Backbones by name: how each is built, what it reads, and the normalisation that its weights expect."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretoda.core.options import unknown
+from paretoda.errors import BackboneError
+from paretoda.models.backbones import timm as from_timm
+from paretoda.models.backbones import transformers as from_transformers
+from paretoda.models.backbones import user_module as own_module
+from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, Outside, measured_width
+from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
+from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
+from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
+from paretoda.models.pretrained import DEFAULT, RANDOM, weights_file
+from paretoda.models.weights import load_weights
+
+
+def _resnet(build: Callable[..., nn.Module], width: int) -> Backbone:
+    return Backbone(lambda channels: build(in_channels=channels), width, 32, IMAGENET_MEAN, IMAGENET_STD, True)
+
+
+BACKBONES: dict[str, Backbone] = {
+    "lenet": Backbone(lenet, 500, SMALLEST),
+    "cnn": Backbone(cnn, cnn_width(), 8),
+    "resnet18": _resnet(resnet18, 512),
+    "resnet34": _resnet(resnet34, 512),
+    "resnet50": _resnet(resnet50, 2048),
+    "resnet101": _resnet(resnet101, 2048),
+    "resnet152": _resnet(resnet152, 2048),
+    "efficientnet-lite0": Backbone(
+        lambda channels: EfficientNetLite0(in_channels=channels), EfficientNetLite0.width, 32, MEAN, STD, True
+    ),
+}
+"""Name -> backbone; "mlp", which reads features, needs none of this and is not among them."""
+
+NAMES = ("mlp", *BACKBONES)
+"""All names of this package that a model can be made of."""
+
+FROM_OUTSIDE = {
+    "hf:": "hf:facebook/dinov2-small",
+    "timm:": "timm:convnext_tiny",
+    "module:": "module:package.factory",
+}
+"""How names of networks from outside begin -> an example."""
+
+
+def from_outside(name: str) -> bool:
+    """Whether the name is of a network from outside of this package."""
+    return name.startswith(tuple(FROM_OUTSIDE))
+
+
+def find_backbone(name: str, facts: Mapping[str, Any] | None = None) -> Backbone:
+    """What is known of the backbone of that name.
+
+    Args:
+        name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
+        facts: of a finished run, whose network is rebuilt from them; None: it is looked for where its name says.
+    """
+    kind, _, rest = name.partition(":")
+    if name in BACKBONES:
+        return BACKBONES[name]
+    if not from_outside(name) or not rest:
+        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if kind == "module":
+        return own_module.described(rest)
+    if kind == "timm":
+        return from_timm.described(rest)
+    return from_transformers.described(rest) if facts is None else from_transformers.rebuilt(facts, name)
+
+
+def default_backbone(input_shape: tuple[int, ...]) -> str:
+    """Features get an MLP, images below 64 pixels the small CNN, photographs ResNet-50.
+
+    Args:
+        input_shape: of one sample: (d,), or (channels, h, w).
+    """
+    if len(input_shape) != 3:
+        return "mlp"
+    return "cnn" if min(input_shape[1:]) < 64 else "resnet50"
+
+
+def check_backbone(name: str, input_shape: tuple[int, ...], facts: Mapping[str, Any] | None = None) -> None:
+    """The name is known and the backbone can read such samples, or a BackboneError says what to do."""
+    if name == "mlp":
+        return
+    if name not in BACKBONES and not from_outside(name):
+        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if len(input_shape) != 3:
+        raise BackboneError(f"{name} reads images (channels, h, w), the samples have shape {input_shape}; take 'mlp'")
+    if facts is not None:
+        return  # what it can read is tried when it is built
+    backbone, size = find_backbone(name), f"{input_shape[2]}x{input_shape[1]}"
+    if min(input_shape[1:]) < backbone.smallest:
+        smallest = backbone.smallest
+        raise BackboneError(
+            f"{name} reads images of at least {smallest} pixels, these have {size}; resize or take 'cnn'"
+        )
+    if any(side % backbone.multiple for side in input_shape[1:]):
+        near = max(round(input_shape[1] / backbone.multiple), 1) * backbone.multiple
+        raise BackboneError(
+            f"{name} reads images whose sides are multiples of {backbone.multiple} pixels, not {size}; "
+            f"take --image-size {near}"
+        )
+
+
+def outside_facts(name: str, input_shape: tuple[int, ...]) -> dict[str, Any] | None:
+    """What rebuilds a network from outside, with the width that it was measured to have; None for those of `BACKBONES`.
+
+    Args:
+        name: of the backbone.
+        input_shape: of one sample, (channels, h, w).
+    """
+    if not from_outside(name):
+        return None
+    check_backbone(name, input_shape)
+    backbone = find_backbone(name)
+    with torch.random.fork_rng(devices=[]):
+        return {"width": _measured(name, backbone, input_shape), **(backbone.facts or {})}
+
+
+def _measured(name: str, backbone: Backbone, input_shape: tuple[int, ...]) -> int:
+    """Measured without memory; the user's own network, which may not allow that, as it is."""
+    with torch.device("cpu" if name.startswith(own_module.MODULE) else "meta"):
+        return measured_width(name, backbone.build(input_shape[0]), input_shape)
+
+
+def width_of(name: str, facts: Mapping[str, Any] | None = None) -> int:
+    """Width of the backbone's features; that of a network from outside stands in its facts."""
+    if name in BACKBONES:
+        return BACKBONES[name].width
+    width = (facts or {}).get("width")
+    if type(width) is not int or not 0 < width < 2**20:
+        raise BackboneError(f"{name} has no width of features written down; the model is damaged")
+    return width
+
+
+def make_backbone(
+    name: str,
+    input_shape: tuple[int, ...],
+    weights: str | Path | None = None,
+    facts: Mapping[str, Any] | None = None,
+) -> nn.Module:
+    """Images (n, *input_shape) to features (n, width), with random or stored weights.
+
+    Args:
+        name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
+        input_shape: of one sample, (channels, h, w).
+        weights: a file, a folder, a name at the hub, or "default"; None and "none" for random weights.
+        facts: of `outside_facts`, or of a finished run; None: they are found out.
+    """
+    check_backbone(name, input_shape, facts)
+    if name == "mlp":
+        raise BackboneError("'mlp' is trained with the rest of the model, it is no backbone of its own")
+    if from_outside(name):
+        return _make_outside(name, input_shape, weights, facts)
+    network = BACKBONES[name].build(input_shape[0])
+    if weights is not None and weights != RANDOM:
+        load_weights(network, weights_file(name, weights))
+    return network
+
+
+def _make_outside(
+    name: str, input_shape: tuple[int, ...], weights: str | Path | None, facts: Mapping[str, Any] | None
+) -> Outside:
+    stored = facts is not None
+    facts = outside_facts(name, input_shape) if facts is None else facts
+    width, backbone = width_of(name, facts), find_backbone(name, facts)
+    network = backbone.build(input_shape[0])
+    if stored and torch.get_default_device().type != "meta":  # a file's: there, shapes have been compared before
+        found = _measured(name, backbone, input_shape)
+        if found != width:
+            raise BackboneError(f"{name} gives {found} features instead of {width}; the model is damaged")
+    _load_outside(name, network, weights)
+    return Outside(network, facts or {})
+
+
+def _load_outside(name: str, network: nn.Module, weights: str | Path | None) -> None:
+    if weights is None or weights == RANDOM:
+        return
+    load = find_backbone(name).load
+    if load is not None:
+        load(network, None if weights == DEFAULT else str(weights))
+    elif weights == DEFAULT:
+        raise BackboneError(f"{name} has no published weights; leave out --backbone-weights, or give a file")
+    else:
+        load_weights(network, weights_file(name, weights))

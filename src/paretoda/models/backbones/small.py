@@ -1,0 +1,89 @@
+"""Small networks: a CNN and LeNet for images, a multilayer perceptron for feature vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from torch import nn
+
+_GRID = 2
+
+
+def cnn_width(widths: Sequence[int] = (32, 64, 128)) -> int:
+    """The number of features that `cnn` returns: the last width, times the 2x2 grid of places."""
+    return widths[-1] * _GRID**2
+
+
+def cnn(in_channels: int = 3, widths: Sequence[int] = (32, 64, 128)) -> nn.Sequential:
+    """Images (n, in_channels, h, w), h and w at least 2 ** len(widths), to features (n, 4 widths[-1]).
+
+    Every stage is a 3x3 convolution, BatchNorm, ReLU and a halving of the resolution. The features are averaged over
+    a grid of 2x2 places rather than over the whole image: where a stroke stands tells a 6 from a 9.
+
+    Args:
+        in_channels: channels of the images.
+        widths: channels of the stages.
+    """
+    layers: list[nn.Module] = []
+    for before, after in zip((in_channels, *widths[:-1]), widths, strict=True):
+        layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
+        layers.append(nn.MaxPool2d(2))
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(_GRID), nn.Flatten())
+
+
+SMALLEST = 14
+"""The side of the smallest image that both convolutions can read."""
+
+
+def lenet(in_channels: int = 1, width: int = 500, *, dropout: float = 0.5) -> nn.Sequential:
+    """Images (n, in_channels, h, w), h and w at least 14, to features (n, width).
+
+    Args:
+        in_channels: channels of the images.
+        width: of the hidden layer, which is the bottleneck.
+        dropout: of the second convolution's channels and of the hidden layer.
+    """
+    return nn.Sequential(
+        nn.Conv2d(in_channels, 20, 5),
+        nn.MaxPool2d(2),
+        nn.ReLU(),
+        nn.Conv2d(20, 50, 5),
+        nn.Dropout2d(dropout),
+        nn.AdaptiveMaxPool2d(4),
+        nn.ReLU(),
+        nn.Flatten(),
+        nn.Linear(800, width),
+        nn.ReLU(),
+        nn.Dropout(dropout),
+    )
+
+
+def mlp(
+    inputs: int,
+    widths: Sequence[int] = (512, 256),
+    *,
+    norm: Literal["batch", "none"] = "batch",
+    dropout: float = 0.0,
+) -> nn.Sequential:
+    """Linear layers, each with BatchNorm, ReLU and dropout behind it: (n, inputs) to (n, widths[-1]).
+
+    Args:
+        inputs: width of the data.
+        widths: of the layers; the last is the width of the features.
+        norm: "batch": BatchNorm after every linear layer; "none": nothing there.
+        dropout: probability that a feature is dropped in training; 0 leaves the layer out.
+    """
+    if not widths:
+        raise ValueError("an MLP needs at least one layer, widths is empty")
+    if norm not in ("batch", "none"):
+        raise ValueError(f"norm must be 'batch' or 'none', got {norm!r}")
+    layers: list[nn.Module] = []
+    for before, after in zip((inputs, *widths[:-1]), widths, strict=True):
+        layers.append(nn.Linear(before, after))
+        if norm == "batch":
+            layers.append(nn.BatchNorm1d(after))
+        layers.append(nn.ReLU())
+        if dropout > 0:
+            layers.append(nn.Dropout(dropout))
+    return nn.Sequential(*layers)

@@ -1,0 +1,69 @@
+"""module:package.factory: the user's own network, whose code runs only where the user has said so.
+
+Whoever starts a new run with it has. A finished or stopped run only names it, and may be a stranger's: there the user
+says so once more, with `paretoda --trust-module package.factory ...` or in the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from torch import nn
+
+from paretoda.errors import BackboneError
+from paretoda.models.backbones.backbone import Backbone
+
+TRUSTED = "PARETODA_TRUST_MODULE"
+"""Environment variable: names with commas between them."""
+MODULE = "module:"
+_consented: set[str] = set()
+
+
+def consent(backbone: str) -> None:
+    """From now on this process may run the code that the name of the backbone names, if it names any."""
+    if backbone.startswith(MODULE):
+        _consented.add(backbone.removeprefix(MODULE))
+
+
+def described(path: str) -> Backbone:
+    """The backbone that `package.factory(channels)` makes."""
+    return Backbone(build=lambda channels: _made(path, channels), width=0, facts={})
+
+
+def check_trusted(path: str) -> None:
+    """Raise unless the user has said that this code may run."""
+    named = [name.strip() for name in os.environ.get(TRUSTED, "").split(",")]
+    if path not in _consented and path not in named:
+        raise BackboneError(
+            f"the model is made by code of its own, {path}, which is not run unasked; if you trust it, say so: "
+            f"paretoda --trust-module {path} ... (or {TRUSTED}={path} in the environment)"
+        )
+
+
+def _made(path: str, channels: int) -> nn.Module:
+    check_trusted(path)
+    network: Any = _factory(path)(channels)
+    if not isinstance(network, nn.Module):
+        raise BackboneError(f"{path}({channels}) must return a torch.nn.Module, it gave a {type(network).__name__}")
+    return network
+
+
+def _factory(path: str) -> Callable[[int], Any]:
+    package, _, name = path.rpartition(".")
+    if not package or not all(part.isidentifier() for part in path.split(".")):
+        raise BackboneError(f"module:{path} must name a function in a module: module:package.factory")
+    if os.getcwd() not in sys.path:  # a script's users have their module beside them; behind all others
+        sys.path.append(os.getcwd())
+    try:
+        found = getattr(import_module(package), name)
+    except (ImportError, AttributeError) as error:
+        raise BackboneError(
+            f"module:{path} cannot be imported ({error}); is it installed, or in this folder?"
+        ) from error
+    if not callable(found):
+        raise BackboneError(f"module:{path} is no function of the number of channels")
+    return found  # type: ignore[no-any-return]

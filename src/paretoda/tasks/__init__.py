@@ -1,0 +1,1 @@
+"""The tasks of a run: classification and segmentation, one folder each."""

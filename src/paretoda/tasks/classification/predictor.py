@@ -1,0 +1,214 @@
+"""A trained model that can be used alone: transforms, network, class names, in two files without code."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from safetensors import SafetensorError
+from safetensors.torch import load as load_tensors
+from torch import Tensor, nn
+
+from paretoda.data.build_pair import threads_for
+from paretoda.data.prefetching import Reading
+from paretoda.data.rows import tensors_of
+from paretoda.data.samples import Samples
+from paretoda.data.scaling import FeatureTransform
+from paretoda.data.transforms import Transform, transform_from_json
+from paretoda.errors import BackboneError, RunError
+from paretoda.evaluation.calibration import checked_temperature
+from paretoda.evaluation.predictions import evaluation_mode, predict
+from paretoda.io.files import from_json
+from paretoda.models.backbones import make_backbone, width_of
+from paretoda.models.backbones.backbone import Outside
+from paretoda.models.classifier import Classifier, describe, from_description
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.run.directory.model_files import check_format, load_module, part_of, require_refiner, write_model
+
+
+@dataclass(frozen=True, eq=False)
+class Predictor:
+    """From raw samples of the target's kind to class probabilities.
+
+    Args:
+        classes: names, K of them.
+        transform: raw samples -> inputs.
+        model: inputs (or the frozen backbone's scaled features) -> logits.
+        backbone: a frozen network before the model, with its name; None without one.
+        scaling: of the frozen network's features.
+        refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
+        crops: views of an image that a prediction is averaged over, 1 or 10.
+        temperature: that calibrates the confidence, see `paretoda.evaluation.calibration`; None: nobody has fitted one.
+    """
+
+    classes: tuple[str, ...]
+    transform: Transform
+    model: Classifier
+    backbone: tuple[str, nn.Module] | None = None
+    scaling: FeatureTransform | None = None
+    refiner: Tcm | None = None
+    crops: int = 1
+    temperature: float | None = None
+
+    def probabilities(
+        self,
+        samples: Samples,
+        *,
+        refined: bool = False,
+        calibrated: bool = False,
+        batch_size: int = 256,
+        workers: int | None = None,
+    ) -> NDArray[np.float32]:
+        """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3.
+
+        With `calibrated`, the logits are divided by the temperature, where there is one. `workers` threads read ahead;
+        None: as many as fit.
+        """
+        heat = (self.temperature or 1.0) if calibrated else 1.0
+        batches = [
+            self._scores(*predict(self.model, [inputs], device=self._device), refined=refined, heat=heat)
+            for inputs in self._inputs(samples, batch_size, self.crops, workers)
+        ]
+        return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
+
+    def _scores(self, features: Tensor, logits: Tensor, *, refined: bool, heat: float) -> Tensor:
+        """Probabilities of one batch."""
+        if not refined:
+            return torch.softmax(logits / heat, dim=1)
+        refiner = require_refiner(self.refiner)
+        with torch.no_grad():
+            return refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
+
+    def cropping(self, crops: int) -> Predictor:
+        """The same with so many crops of an image in a prediction: 1 or 10."""
+        if crops not in (1, 10):
+            raise RunError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {crops}")
+        return replace(self, crops=crops)
+
+    def preferring(self, preference: Sequence[float]) -> Predictor:
+        """Another point of the front that a hypernetwork was trained for; see `Classifier.prefer`."""
+        model = copy.deepcopy(self.model)
+        try:
+            model.prefer(preference)
+        except ValueError as error:
+            raise RunError(str(error)) from error
+        return replace(self, model=model, temperature=None)  # it was fitted for the model as it was trained
+
+    def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
+        """What the encoder makes of the samples, shape (n, d)."""
+        return predict(self.model, self._inputs(samples, batch_size), device=self._device)[0].numpy()
+
+    @property
+    def _device(self) -> torch.device:
+        return next(self.model.parameters()).device
+
+    def _inputs(
+        self, samples: Samples, batch_size: int, crops: int = 1, workers: int | None = None
+    ) -> Iterator[Tensor]:
+        threads = threads_for(Reading(workers), samples)
+        for inputs in tensors_of(samples, self.transform, batch_size, crops, threads):
+            if self.backbone is None or self.scaling is None:
+                yield inputs
+            else:
+                with evaluation_mode(self.backbone[1]):
+                    features = self.backbone[1](inputs.to(self._device)).cpu()
+                yield self.scaling.evaluate(features.numpy())
+
+    def save(self, weights: Path, description: Path) -> None:
+        """Write both files; the description first, so that weights are never without one."""
+        parts: dict[str, Mapping[str, Tensor]] = {
+            "model": self.model.state_dict(),
+            "transform": self.transform.tensors(),
+            "backbone": self.backbone[1].state_dict() if self.backbone else {},
+            "scaling": self.scaling.tensors() if self.scaling else {},
+            "refiner": self.refiner.state_dict() if self.refiner else {},
+        }
+        write_model(weights, description, parts, self._description())
+
+    def _description(self) -> dict[str, Any]:
+        backbone = None
+        if self.backbone is not None:
+            transform = self.transform.to_json()
+            shape = [transform["channels"], transform["size"], transform["size"]]
+            name, network = self.backbone
+            facts = {"facts": network.facts} if isinstance(network, Outside) else {}
+            backbone = {"name": name, "input_shape": shape, **facts}
+        return {
+            "classes": list(self.classes),
+            "transform": self.transform.to_json(),
+            "architecture": describe(self.model),
+            "backbone": backbone,
+            "scaling": self.scaling.to_json() if self.scaling else None,
+            "refiner": self.refiner is not None and self.refiner.settings(),
+            "crops": self.crops,
+            "temperature": self.temperature,
+        }
+
+
+def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> Predictor:
+    """The predictor that `save` wrote; nothing in the files is executed."""
+    for path in (weights, description):
+        if not path.is_file():
+            raise RunError(f"{path} is missing: the run has not finished, or this is no run")
+    try:
+        facts = from_json(description.read_bytes())
+        tensors = load_tensors(weights.read_bytes())
+    except (SafetensorError, ValueError, OSError) as error:
+        raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error
+    try:
+        return _assemble(facts, tensors, device or torch.device("cpu"))
+    except BackboneError as error:
+        raise RunError(f"{description}: {error}") from error
+    except Exception as error:  # whatever a description that is damaged or a stranger's leads to
+        first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
+        raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
+
+
+def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Predictor:
+    check_format(facts)
+    part = partial(part_of, tensors)
+    model = load_module(lambda: from_description(facts["architecture"]), part("model"))
+    classes = tuple(str(name) for name in facts["classes"])
+    if len(classes) != model.architecture.classes:
+        raise ValueError(f"{len(classes)} class names for {model.architecture.classes} classes")
+    backbone = None
+    if facts["backbone"] is not None:
+        name, shape = str(facts["backbone"]["name"]), tuple(facts["backbone"]["input_shape"])
+        told = facts["backbone"].get("facts")
+        backbone = (name, load_module(lambda: make_backbone(name, shape, facts=told), part("backbone")).to(device))
+    scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
+    refiner = None
+    if facts["refiner"]:
+        refiner = load_module(lambda: Tcm(model.architecture.width, len(classes), **facts["refiner"]), part("refiner"))
+    transform = transform_from_json(facts["transform"], part("transform"))
+    _check_shapes(transform, facts["backbone"], scaling, model.architecture.input_shape)
+    return Predictor(
+        classes=classes,
+        transform=transform,
+        model=model.to(device),
+        backbone=backbone,
+        scaling=scaling if isinstance(scaling, FeatureTransform) else None,
+        refiner=refiner.to(device) if refiner is not None else None,
+        temperature=checked_temperature(facts.get("temperature")),
+    ).cropping(facts.get("crops", 1))
+
+
+def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
+    """Raise where what one part gives is not what the next one takes."""
+    told = transform.to_json()
+    given = (told["width"],) if told["kind"] == "features" else (told["channels"], told["size"], told["size"])
+    if backbone is not None:
+        if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
+            raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
+        given = (width_of(str(backbone["name"]), backbone.get("facts")),)
+        if given != (len(scaling.mean),):
+            raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
+    if given != wanted:
+        raise ValueError(f"the model takes {wanted} and gets {given}")

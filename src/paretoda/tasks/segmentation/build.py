@@ -1,0 +1,178 @@
+"""From settings to the objects of a segmentation run: network, objectives, optimiser, step."""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import Any
+
+import torch
+from torch import nn
+
+from paretoda.core.options import with_options
+from paretoda.core.problem import reads_guide
+from paretoda.data.segmentation import ScenePair
+from paretoda.errors import SettingsError
+from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.models.segmentation.backbones import SMALL
+from paretoda.models.segmentation.segmenter import Segmenter, make_segmenter, segmenter_groups
+from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
+from paretoda.objectives.segmentation import (
+    PixelCrossEntropy,
+    make_pixel_guide,
+    make_pixel_method,
+    make_pixel_target_loss,
+)
+from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
+from paretoda.run.build import assemble_step, make_scheme, with_prior
+from paretoda.run.settings import Settings
+from paretoda.training.optimisers import OptimiserGroup
+from paretoda.training.seeding import seed_everything
+from paretoda.training.step import Step
+from paretoda.types import Objective
+
+_BY_SGD = 2.5e-4
+"""Learning rate of SGD, as published for DeepLab; `PixelBackbone` has Adam's."""
+_ADVERSARIES_SHARE = {"adam": 1 / 3, "sgd": 0.4}
+"""Optimiser -> learning rate of adversaries as a share of the network's: 1e-3 or 3e-4, and the published 1e-4."""
+_GUIDE_PIXELS = 1024
+"""Of a step: each is compared with the whole bank of the target's pixels."""
+_ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
+_LEVELLED = ("adasegnet", "advent", "minent", "cycada")
+_TAUGHT = ("cbst", "crst")
+
+
+def scene_backbone(settings: Settings) -> str:
+    """The name of the network's body."""
+    return SMALL if settings.backbone == "auto" else settings.backbone
+
+
+def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
+    """The network, its new layers drawn from the seed."""
+    seed_everything(settings.seed, "network")
+    if settings.method == "clan" and settings.levels > 1:
+        raise SettingsError("clan has two classifiers of one level; leave out --levels")
+    return make_segmenter(
+        scene_backbone(settings),
+        len(pair.classes),
+        levels=settings.levels,
+        classifiers=2 if settings.method == "clan" else 1,
+        norm=settings.norm,
+        weights=settings.backbone_weights,
+    )
+
+
+def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter) -> dict[str, Objective]:
+    """Source, alignment and target losses, as far as the settings want them."""
+    seed_everything(settings.seed, "objectives")
+    options = settings.part_options
+    shape = {"features": model.width, "classes": len(pair.classes)}
+    made = {
+        "source": _source_loss(settings, pair, shape),
+        "alignment": make_pixel_method(
+            settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
+        ),
+        **{
+            part: make_pixel_target_loss(name, **shape, options=_with_prior(name, settings, pair, options[part]))
+            for part, name in settings.target_losses.items()
+        },
+    }
+    objectives = {name: objective for name, objective in made.items() if objective is not None}
+    return merge_source_and_alignment(objectives) if settings.joined else objectives
+
+
+def _source_loss(settings: Settings, pair: ScenePair, shape: dict[str, int]) -> Objective:
+    """Cross-entropy; of both classifiers where the method has two."""
+    given = {**shape, "both": settings.method == "clan", "weights": _class_weights(settings, pair)}
+    return with_options("cross-entropy", PixelCrossEntropy, given, settings.part_options["source"])
+
+
+def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
+    """Losses that ask for diversity ask for the frequencies that the source's loss teaches; TCM's move.
+
+    Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
+    """
+
+    def taught() -> torch.Tensor:
+        shares, weights = pair.source_frequencies(), _class_weights(settings, pair)
+        return shares if weights is None else shares * weights
+
+    if name == "im" and options.get("prior") == "estimated":
+        raise SettingsError("at pixels im looks at the target alone: target.prior=estimated is for tcm")
+    return with_prior(name, options, taught, "estimated" if name == "tcm" else "source")
+
+
+def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
+    """One over the root of each class's share of the source's pixels, 1 on average over pixels; absent classes as 1."""
+    if settings.class_weights == "none":
+        return None
+    shares = pair.source_frequencies()
+    weights = shares.clamp(min=1e-4).rsqrt().where(shares > 0, torch.ones_like(shares))
+    return (weights / (weights * shares).sum()).float()
+
+
+def _alignment_options(
+    settings: Settings, pair: ScenePair, model: Segmenter, options: dict[str, Any]
+) -> dict[str, Any]:
+    """What the data know: how many outputs and how large maps adversaries see, where classes lie (`priors=true`)."""
+    found = dict(options)
+    if settings.method in _ADVERSARIES and not found.get("enlarge"):
+        found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(map_size(pair, model))))))
+    if settings.method in _LEVELLED and settings.levels > 1:
+        found.setdefault("levels", settings.levels)
+    if settings.method in _TAUGHT and "priors" in found:
+        wanted = found.pop("priors")
+        if not isinstance(wanted, bool):
+            raise SettingsError("alignment.priors is true or false: the priors are counted in the source's labels")
+        if wanted:
+            found["priors"] = pair.source_priors(*map_size(pair, model)).float()
+    return found
+
+
+def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
+    """Height and width of the target's features; nothing is computed for it."""
+    encoder = copy.deepcopy(model.encoder).to("meta")
+    with evaluation_mode(encoder):
+        height, width = encoder(torch.zeros(1, *pair.input_shape, device="meta")).shape[-2:]
+    return int(height), int(width)
+
+
+def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
+    """The network's optimiser, and Adam for the adversaries."""
+    known = model.architecture.known
+    name = settings.optimiser or known.optimiser
+    usual = known.adam if name == "adam" else _BY_SGD
+    lr = usual if settings.lr is None else settings.lr
+    groups = segmenter_groups(model, lr)
+    network: torch.optim.Optimizer
+    if name == "adam":
+        network = torch.optim.AdamW(groups, lr=lr, weight_decay=settings.weight_decay, fused=True)
+    else:
+        network = torch.optim.SGD(groups, lr=lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
+    own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
+    if not own:
+        return network
+    adversaries = {"params": own, "lr": _ADVERSARIES_SHARE[name] * lr, "name": "objectives"}
+    return OptimiserGroup(network, torch.optim.Adam([adversaries], betas=(0.9, 0.99), fused=True))
+
+
+def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
+    """The step of a segmentation run, at its beginning."""
+    if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
+        raise SettingsError("source and target images differ in size and cannot be one batch: leave out --bn joint")
+    model = make_scene_model(settings, pair)
+    objectives = make_scene_objectives(settings, pair, model)
+    scheme = make_scheme(settings)
+    guide = None
+    if reads_guide(scheme):
+        guide = make_pixel_guide(
+            settings.guide,
+            features=model.width,
+            classes=len(pair.classes),
+            target_loss=objectives.get("target"),
+            options={"most": _GUIDE_PIXELS, **settings.part_options["guide"]},
+        )
+    networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
+    for network in networks:
+        network.to(device)
+    return assemble_step(settings, model, objectives, scheme, guide, make_optimiser(settings, model, objectives))

@@ -1,0 +1,55 @@
+from pathlib import Path
+
+import pytest
+
+from paretoda.data.open.files import checked
+from paretoda.data.open.folders import labelled_folder, unlabelled_folder
+from paretoda.data.samples import fingerprint
+from paretoda.errors import DataError
+
+
+@pytest.fixture
+def with_a_bad_one(paint, tmp_path: Path) -> Path:
+    for k in range(3):
+        paint(f"a/{k}.png", seed=k)
+        paint(f"b/{k}.png", seed=10 + k)
+    bad = tmp_path / "a" / "1.png"
+    bad.write_bytes(bad.read_bytes()[:-30])
+    return tmp_path
+
+
+def test_a_bad_file_stops_and_is_named(with_a_bad_one: Path) -> None:
+    with pytest.raises(DataError, match=r"a/1\.png is damaged .*--skip-bad"):
+        checked(labelled_folder(with_a_bad_one), skip_bad=False, progress=None)
+
+
+def test_bad_files_are_left_out_when_asked_with_their_labels(with_a_bad_one: Path) -> None:
+    calls: list[tuple[int, int]] = []
+    samples = checked(
+        labelled_folder(with_a_bad_one), skip_bad=True, progress=lambda done, total: calls.append((done, total))
+    )
+    assert samples.names(range(5)) == ["a/0.png", "a/2.png", "b/0.png", "b/1.png", "b/2.png"]
+    assert samples.labels is not None
+    assert samples.labels.values.tolist() == [0, 0, 1, 1, 1]
+    assert "1 unreadable image files were left out: a/1.png" in samples.notes[0]
+    assert calls[-1] == (6, 6)
+
+
+def test_nothing_but_bad_files_is_an_error(tmp_path: Path) -> None:
+    (tmp_path / "1.png").write_text("x")
+    with pytest.raises(DataError, match="none of the 1 image files"):
+        checked(unlabelled_folder(tmp_path), skip_bad=True, progress=None)
+
+
+def test_the_fingerprint_follows_the_content(paint, tmp_path: Path) -> None:
+    paint("a/1.png", seed=1)
+    paint("a/2.png", seed=2)
+    before = fingerprint(unlabelled_folder(tmp_path))
+    assert before == fingerprint(unlabelled_folder(tmp_path))
+    paint("a/2.png", seed=3)
+    assert before != fingerprint(unlabelled_folder(tmp_path))
+
+
+def test_shapes_come_from_headers(paint, tmp_path: Path) -> None:
+    paint("1.png", size=(7, 5))
+    assert unlabelled_folder(tmp_path).shapes() == [(5, 7, 3)]

@@ -1,0 +1,36 @@
+import copy
+import gc
+
+import torch
+from objectives.samples import Samples
+
+from paretoda.objectives.parts.step_cache import StepCache
+
+
+def test_what_was_made_is_handed_out_once_and_for_its_own_batch_only():
+    samples = Samples()
+    source, other = samples.source(), samples.source()
+    kept = StepCache()
+    made = torch.ones(2)
+    assert kept.take(source) is None
+    assert kept.keep(source, made) is made
+    assert kept.take(other) is None
+    assert kept.take(source) is None  # whoever asks ends it
+    kept.keep(source, made)
+    assert kept.take(source) is made
+    assert kept.take(source) is None
+
+
+def test_a_batch_that_is_gone_is_not_confused_with_the_next():
+    samples = Samples()
+    kept = StepCache()
+    kept.keep(samples.source(), torch.ones(2))
+    gc.collect()
+    assert kept.take(samples.source()) is None
+
+
+def test_it_copies():
+    kept = StepCache()
+    source = Samples().source()
+    kept.keep(source, torch.ones(2))
+    assert torch.equal(copy.deepcopy(kept).take(source), torch.ones(2))

@@ -1,0 +1,163 @@
+"""A preset is the settings that it stands for, below everything that is given beside it."""
+
+import itertools
+
+import pytest
+import torch
+from cli.processes import SMALL as FLAGS
+from cli.processes import Inside
+
+from paretoda.api import adapt
+from paretoda.cli.adapt import merged
+from paretoda.data import make_pair
+from paretoda.errors import SettingsError
+from paretoda.io.toml import read_toml
+from paretoda.objectives import ALIGNMENTS
+from paretoda.run.build import make_scheme
+from paretoda.run.presets import USUAL_METHOD, for_suite, known_presets
+from paretoda.run.settings import Settings, make_settings
+from paretoda.tasks.classification.build import make_objectives, make_step
+
+FORMS = [
+    form
+    for name, preset in known_presets().items()
+    for form in (name, *(f"{name}/{suite}" for suite in preset.get("suites", {})))
+]
+
+
+def named(preset):
+    """All methods and losses that a preset, or its form for a suite, names."""
+    tables = [preset, *preset.get("suites", {}).values()]
+    return {key for table in tables for key in table.get("methods", {})} | {"dann", "source-only", "mdd+tcm"}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_preset_makes_a_run_of_every_method_that_it_names(form):
+    preset = known_presets()[form.partition("/")[0]]
+    for method in [None, *sorted(named(preset))]:
+        settings = make_settings({"preset": form, **({} if method is None else {"method": method})})
+        make_objectives(settings, 16, torch.full((3,), 1 / 3))  # an option that a part does not have is refused there
+        make_scheme(settings)
+    assert not {*preset} - {"about", "settings", "losses", "methods", "suites"}
+
+
+def test_the_papers_own_preset():
+    made = make_settings({"preset": "paper"})
+    assert (made.method, made.target_loss, made.scheme, made.guide) == ("dann", "tcm", "paretoda-paper", "tcm")
+    assert (made.lr, made.momentum, made.weight_decay, made.held_out) == (0.003, 0.9, 1e-4, 0.1)
+    assert made.part_options["alignment"] == {"hidden": 1024}
+    assert made.part_options["target"] == {"width": 1024}
+
+
+def test_what_is_given_counts_more_and_options_add_up():
+    given = {"preset": "paper", "lr": 0.5, "method": "mdd"}
+    made = make_settings({**given, "options": ["alignment.margin=2"]})
+    assert (made.lr, made.method, made.weight_decay) == (0.5, "mdd", 1e-4)
+    assert made.part_options["target"] == {"width": 1024}
+    assert made.part_options["alignment"] == {"margin": 2}, "MDD has other options than the preset's DANN"
+    assert make_settings({**given, "options": ["target.width=64"]}).part_options["target"] == {"width": 64}
+
+
+@pytest.mark.parametrize("preset", known_presets())
+def test_the_source_alone_stays_alone(preset):
+    made = make_settings({"preset": preset, "method": "source-only"})
+    assert (made.target_loss, made.scheme) == ("none", "linear")
+
+
+def test_each_method_has_the_settings_of_its_script():
+    tll = {method: make_settings({"preset": "tll", "method": method}) for method in ("dann", "dan", "mdd", "mcd")}
+    assert [made.lr for made in tll.values()] == [0.01, 0.003, 0.004, 0.001]
+    assert [made.steps for made in tll.values()] == [20_000, 10_000, 20_000, 10_000]
+    assert [made.decay for made in tll.values()][:3] == [20, 3, 4]
+    assert [made.schedule for made in tll.values()] == ["inverse", "inverse", "inverse", "constant"]
+    assert make_settings({"preset": "tll", "method": "source-only+mcc"}).bottleneck == 1024
+    assert make_settings({"preset": "tll", "method": "source-only"}).steps == 2500
+    bnm = make_settings({"preset": "tll", "method": "source-only+bnm"})
+    assert (bnm.lr, bnm.steps) == (0.01, 20_000), "it has no script there; the source's alone is no match for it"
+    both = make_settings({"preset": "tll", "method": "dann+bsp"}).part_options
+    assert (both["alignment"], both["target"]) == ({"hidden": 1024}, {"strength": 2e-4})
+
+
+def test_a_suite_has_a_form_of_its_own_where_the_codes_differ():
+    assert for_suite({"preset": "tll", "lr": 1}, "office-home") == {"preset": "tll/office-home", "lr": 1}
+    assert for_suite({"preset": "tll"}, "office31") == {"preset": "tll"}
+    assert for_suite({"lr": 1}, "office-home") == {"lr": 1}
+    home = make_settings({"preset": "tll/office-home", "method": "mdd"})
+    assert (home.steps, home.decay, home.bottleneck) == (30_000, 6, 2048)
+    assert home.part_options["alignment"] == {"hidden": 2048}
+    assert make_settings({"preset": "tll/office-home", "method": "dan"}).steps == 10_000, "as on Office-31"
+    mcd = make_settings({"preset": "tll/visda2017", "method": "mcd"}).part_options["alignment"]
+    assert mcd == {"hidden": 1024, "strength": 1, "encoder_updates": 4}
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("papr", "did you mean 'paper'?"), ("tll/office31", "in the preset 'tll': 'office31'"), ("x", "choose from")],
+)
+def test_an_unknown_preset_is_told(name, said):
+    with pytest.raises(SettingsError, match=said.replace("?", r"\?")):
+        make_settings({"preset": name})
+
+
+def test_nobody_names_a_method():
+    assert Settings.model_fields["method"].default == USUAL_METHOD
+    assert make_settings({"preset": "tll"}).part_options["alignment"] == {"hidden": 1024}
+    assert {*itertools.chain(*(preset.get("methods", {}) for preset in known_presets().values()))} <= {
+        *ALIGNMENTS,
+        "source-only+none",
+        "source-only+mcc",
+        "dann+bsp",
+        "cdan-e+bsp",
+    }
+
+
+def test_decay_decides_where_the_learning_rate_ends(arrays):
+    x, y, target, _ = arrays
+    for decay in (0.0, 10.0, 30.0):
+        settings = make_settings({"method": "source-only", "decay": decay, "lr": 0.2, "bottleneck": 8})
+        step = make_step(settings, make_pair((x, y), target), torch.device("cpu"))
+        step.advance(1.0)
+        assert step.optimiser.param_groups[0]["lr"] == pytest.approx(0.2 * (1 + decay) ** -0.75)
+
+
+def test_config_toml_has_what_the_preset_stands_for_and_repeats_the_run(arrays, small, tmp_path):
+    x, y, target, _ = arrays
+    small = {**small, "steps": 4}
+    tiny = ["alignment.hidden=8", "target.width=8"]
+    run = adapt((x, y), target, tmp_path / "a", preset="paper", image_size=None, options=tiny, **small)
+    written = read_toml(tmp_path / "a" / "config.toml")
+    assert "preset" not in written
+    assert (written["lr"], written["scheme"], written["steps"]) == (0.003, "paretoda-paper", 4)
+    assert written["options"] == ["target.width=1024", "alignment.hidden=1024", *tiny]
+    assert run.settings.weight_decay == 1e-4
+    again = {key: value for key, value in written.items() if key not in ("source", "target")}
+    adapt((x, y), target, tmp_path / "b", **again)
+    weights = [(tmp_path / name / "model.safetensors").read_bytes() for name in "ab"]
+    assert weights[0] == weights[1]
+
+
+def test_the_command_line_counts_before_its_preset_and_that_before_the_config_file(tmp_path):
+    config = tmp_path / "my.toml"
+    config.write_text('preset = "cdan"\nmethod = "mdd+im"\nlr = 0.7\nseed = 5\nbatch_size = 7\n')
+    own = make_settings(merged(config, {}, {"batch_size": 9}))
+    assert (own.method, own.target_loss, own.lr, own.batch_size, own.steps) == ("mdd", "im", 0.7, 9, 50_004)
+    above = make_settings(merged(config, {}, {"preset": "paper", "batch_size": 9}))
+    assert (above.method, above.target_loss, above.lr, above.batch_size, above.seed) == ("dann", "tcm", 0.003, 9, 5)
+    every = make_settings(merged(config, {}, {"preset": "tll", "options": ("alignment.margin=3",)}))
+    assert (every.method, every.target_loss, every.lr, every.bottleneck) == ("mdd", "none", 0.004, 1024)
+    assert every.part_options["alignment"] == {"margin": 3}
+
+
+def test_the_command_takes_it_and_lists_all(files, tmp_path, capfd):
+    inside = Inside(capfd)
+    given = ("adapt", "--source", files / "source.npz", "--target", files / "target.npz", "--out", tmp_path / "run")
+    assert "did you mean 'paper'?" in inside(*given, "--preset", "papr").sentence
+    assert "leave out --crops" in inside(*given, "--preset", "cdan").sentence
+    end = inside(*given, "--preset", "mdd", *FLAGS, "--options", "alignment.hidden=8")
+    assert end.code == 0, end.err
+    assert "leave out preset" in inside("adapt", "--out", tmp_path / "run", "--resume", "--preset", "cdan").sentence
+    written = read_toml(tmp_path / "run" / "config.toml")
+    assert (written["method"], written["scheme"], written["steps"], written["lr"]) == ("mdd", "linear", 6, 0.004)
+    listed = inside("list", "presets", "--json").last_line["presets"]
+    assert [*listed] == [*known_presets()]
+    assert "tll/visda2017" in listed["tll"]
