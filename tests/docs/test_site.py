@@ -107,7 +107,7 @@ def test_the_reference_has_what_is_public(pages):
         "NonFiniteError": "gradients.report",
         "Report": "gradients.report",
     }
-    homes |= {"ParetoDAClassifier": "estimator.classifier", "ParetoDATransformer": "estimator.transformer"}
+    homes |= {"ParetoDAClassifier": "estimator.estimators", "ParetoDATransformer": "estimator.estimators"}
     homes |= {"backward": "gradients.backward"}
     for name in set(paretoda.__all__) - {"__version__", "schemes"}:
         home = f"paretoda.{homes[name]}" if name in homes else getattr(paretoda, name).__module__

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from paretoda.core.problem import Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
-from paretoda.schemes.loss_values import positive, same_size
+from paretoda.schemes._loss_values import positive, same_size
 
 
 def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:

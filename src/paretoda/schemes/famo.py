@@ -11,7 +11,7 @@ from scipy.special import softmax
 from paretoda.core.adam import Adam
 from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import onto_simplex
-from paretoda.schemes.loss_values import positive, same_size
+from paretoda.schemes._loss_values import positive, same_size
 
 
 def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:

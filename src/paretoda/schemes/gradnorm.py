@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from paretoda.core.adam import Adam
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.schemes.loss_values import same_size
+from paretoda.schemes._loss_values import same_size
 
 _ROUNDING = 1e-12
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from paretoda.core.adam import Adam
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.schemes.loss_values import positive, same_size
+from paretoda.schemes._loss_values import positive, same_size
 
 
 def uncertainty_slope(log_variances: Vector, losses: Vector) -> Vector:
