@@ -17,8 +17,8 @@ from paretoda.bench.suites import Task, find_suite
 from paretoda.data.segmentation import make_scene_pair
 from paretoda.objectives.parts.class_prior import LabelShift, frequency_ratios
 from paretoda.run.settings import Settings, make_settings
-from paretoda.tasks.segmentation.build import make_scene_step
-from paretoda.tasks.segmentation.inputs import scene_pair_settings
+from paretoda.tasks.segmentation.build import build_segmentation
+from paretoda.tasks.segmentation.inputs import make_pair_settings
 from paretoda.training.seeding import seed_everything
 
 STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)
@@ -27,8 +27,8 @@ STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)
 def trained(task: Task, settings: Settings) -> LabelShift:
     """What the running means are after a training by AdvEnt and TCM."""
     source, target = (load_scenes(part, None) for part in (task.source, task.target))
-    pair = make_scene_pair(source, target.without_labels(), scene_pair_settings(settings))
-    step = make_scene_step(settings, pair, torch.device("cpu"))
+    pair = make_scene_pair(source, target.without_labels(), make_pair_settings(settings))
+    step = build_segmentation(settings, pair, torch.device("cpu"))
     for number in range(settings.steps):
         seed_everything(settings.seed, f"step {number}")
         step.advance(number / settings.steps)

@@ -17,7 +17,7 @@ from memory import _CLEAR, _resident
 from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.build import make_step
-from paretoda.tasks.segmentation.inputs import open_scene_inputs
+from paretoda.tasks.segmentation.inputs import open_inputs
 
 WAYS = {
     "plain sum": {"scheme": "linear"},
@@ -34,7 +34,7 @@ def own_peak(way: str) -> tuple[int, int]:
     settings = make_settings(
         {"task": "segmentation", "backbone": "deeplab-resnet101", "batch_size": 2, "levels": 2, **WAYS[way]}
     )
-    pair = open_scene_inputs(settings, (x, y, list(DRIVING_CLASSES)), x, lambda _note: None).pair
+    pair = open_inputs(settings, (x, y, list(DRIVING_CLASSES)), x, lambda _note: None).pair
     step = make_step(settings, pair, torch.device("cpu"))
     for index in range(2):
         step(pair.batch(index, guide=step.wants_guide))

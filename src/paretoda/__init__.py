@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from paretoda.api import adapt, segment
     from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
     from paretoda.gradients import MicroBatches, NonFiniteError, Report, backward
-    from paretoda.tasks.classification.run import Run
-    from paretoda.tasks.segmentation.run import SceneRun
+    from paretoda.tasks.classification.results import Run
+    from paretoda.tasks.segmentation.results import SceneRun
 
 _HOMES = {
     "MicroBatches": "paretoda.gradients",
@@ -35,8 +35,8 @@ _HOMES = {
     "ParetoDAClassifier": "paretoda.estimator",
     "ParetoDATransformer": "paretoda.estimator",
     "Report": "paretoda.gradients",
-    "Run": "paretoda.tasks.classification.run",
-    "SceneRun": "paretoda.tasks.segmentation.run",
+    "Run": "paretoda.tasks.classification.results",
+    "SceneRun": "paretoda.tasks.segmentation.results",
     "adapt": "paretoda.api",
     "backward": "paretoda.gradients",
     "segment": "paretoda.api",

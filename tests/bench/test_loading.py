@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from paretoda.bench.loading import load, needs_files
-from paretoda.bench.suites import SUITES, Part, Task, data_folder
+from paretoda.bench.suites import Part, SUITES, Task, data_folder
 from paretoda.errors import DataError
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}

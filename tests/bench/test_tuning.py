@@ -3,7 +3,7 @@
 import pytest
 from bench.made import ALONE, FLAGS, SUITE, SUM, specs
 
-from paretoda.bench.contenders import GRID, Contender, baseline, select_variants, told, tune_weights, weight_variants
+from paretoda.bench.contenders import Contender, GRID, baseline, select_variants, told, tune_weights, weight_variants
 from paretoda.bench.jobs import results
 from paretoda.errors import SettingsError
 from paretoda.run.settings import make_settings

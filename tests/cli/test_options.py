@@ -6,7 +6,7 @@ from typing import Any, Literal, Union, get_args, get_origin
 import pytest
 
 from paretoda.cli.errors import EXPECTED, INTERRUPTED
-from paretoda.cli.options import SETTINGS, List, Setting, given_settings
+from paretoda.cli.options import List, SETTINGS, Setting, given_settings
 from paretoda.run.settings import Settings
 
 

@@ -138,18 +138,18 @@ def test_a_trained_front_answers_for_every_preference(tmp_path):
     loaded = load_predictor(directory.model, directory.description)
     equal = loaded.probabilities(samples)
     assert np.array_equal(equal, run.model.probabilities(samples))
-    assert np.array_equal(loaded.preferring((2, 2, 2)).probabilities(samples), equal)
-    corner = loaded.preferring((1, 0, 0)).probabilities(samples)
+    assert np.array_equal(loaded.with_preference((2, 2, 2)).probabilities(samples), equal)
+    corner = loaded.with_preference((1, 0, 0)).probabilities(samples)
     assert not np.allclose(corner, equal)
-    assert np.array_equal(run.model.preferring((1, 0, 0)).probabilities(samples), corner)
+    assert np.array_equal(run.model.with_preference((1, 0, 0)).probabilities(samples), corner)
     assert np.array_equal(loaded.probabilities(samples), equal), "another preference is another predictor"
-    refined = loaded.preferring((1, 0, 0)).probabilities(samples, refined=True)
+    refined = loaded.with_preference((1, 0, 0)).probabilities(samples, refined=True)
     assert not np.allclose(refined, loaded.probabilities(samples, refined=True))
     with pytest.raises(RunError, match="a number for each of source, alignment, target"):
-        loaded.preferring((1, 0))
+        loaded.with_preference((1, 0))
     plain = adapt(source, target, **QUICK)
     with pytest.raises(RunError, match="train one with --scheme hypernetwork"):
-        plain.model.preferring((1, 0, 0))
+        plain.model.with_preference((1, 0, 0))
 
 
 def test_the_reference_has_no_use_for_the_options_of_parts_that_it_has_not():

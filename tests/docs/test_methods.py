@@ -21,7 +21,7 @@ from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
 from paretoda.run.settings import make_settings
 from paretoda.run.train import train
 from paretoda.schemes import SCHEMES
-from paretoda.tasks.classification.build import make_step, pair_settings
+from paretoda.tasks.classification.build import make_pair_settings, make_step
 from paretoda.training.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
@@ -129,7 +129,7 @@ def settings_of(given):
 @pytest.fixture(scope="module")
 def pair():
     x, y = features(45, 0.0)
-    return make_pair((x, y, CLASSES), features(48, 0.5)[0], pair_settings(make_settings({"batch_size": 9})))
+    return make_pair((x, y, CLASSES), features(48, 0.5)[0], make_pair_settings(make_settings({"batch_size": 9})))
 
 
 @pytest.mark.parametrize(("page", "name", "body"), ALL)

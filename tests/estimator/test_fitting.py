@@ -11,7 +11,7 @@ from paretoda.estimator import NegativeTransferWarning
 from paretoda.estimator.parameters import NOT_FOR_ARRAYS
 from paretoda.run.interrupt import InterruptedRunError
 from paretoda.run.settings import Settings
-from paretoda.tasks.classification.run import Run
+from paretoda.tasks.classification.results import Run
 
 
 def same(one, two):

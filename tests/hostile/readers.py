@@ -38,7 +38,7 @@ from paretoda.tasks.classification.build import make_step
 from paretoda.tasks.classification.inputs import _read as read_features
 from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.tasks.classification.predictor import load_predictor
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_scene_predictor
+from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
 from paretoda.training.checkpoint import read_checkpoint, restore_step
 
 Read = Callable[[Path], Any]
@@ -97,7 +97,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
 
     def scene_predicts(path: Path) -> None:
         is_segmentation(path.parent / "model.json")
-        model = load_scene_predictor(path.parent / "model.safetensors", path.parent / "model.json")
+        model = load_predictor(path.parent / "model.safetensors", path.parent / "model.json")
         list(model.scenes(scene, refined=True, places=[0]))
 
     def page(path: Path) -> str:

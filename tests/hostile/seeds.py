@@ -20,8 +20,8 @@ from paretoda.data.transforms import ImageTransform
 from paretoda.models.classifier import make_model
 from paretoda.models.segmentation.segmenter import Segmenter, SegmenterArchitecture
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.tasks.classification.predictor import Predictor
-from paretoda.tasks.segmentation.predictor import ScenePredictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 
 CLASSES = ("cat", "dög", "<b>")
 QUICK: dict[str, Any] = {
@@ -103,7 +103,7 @@ def image_model(folder: Path) -> Path:
     folder.mkdir()
     model = make_model("cnn", (1, 8, 8), 3, bottleneck=4)
     transform = ImageTransform(8, 1, (0.5,), (0.5,))
-    Predictor(CLASSES, transform, model).save(folder / "model.safetensors", folder / "model.json")
+    ClassificationPredictor(CLASSES, transform, model).save(folder / "model.safetensors", folder / "model.json")
     return folder
 
 
@@ -116,7 +116,7 @@ def outside_model(folder: Path) -> Path:
     (folder / "config.json").write_text(json.dumps(config.to_dict()))
     model = make_model(f"hf:{folder}", (1, 8, 8), 3, bottleneck=4)
     transform = ImageTransform(8, 1, (0.5,), (0.5,))
-    Predictor(CLASSES, transform, model).save(folder / "model.safetensors", folder / "model.json")
+    ClassificationPredictor(CLASSES, transform, model).save(folder / "model.safetensors", folder / "model.json")
     return folder
 
 
@@ -126,7 +126,7 @@ def scene_model(folder: Path) -> Path:
     model = Segmenter(SegmenterArchitecture("dilated", 3, rates=(1,), channels=4))
     refiner = Tcm(model.width, 3, light=True, width=4)
     colours = ((255, 0, 0), (0, 255, 0), (0, 0, 255))
-    made = ScenePredictor(CLASSES, colours, SceneTransform((16, 16)), model, refiner)
+    made = SegmentationPredictor(CLASSES, colours, SceneTransform((16, 16)), model, refiner)
     made.save(folder / "model.safetensors", folder / "model.json")
     return folder
 

@@ -8,7 +8,7 @@ from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.build import make_step
 from paretoda.tasks.classification.inputs import open_inputs
-from paretoda.tasks.segmentation.inputs import open_scene_inputs
+from paretoda.tasks.segmentation.inputs import open_inputs
 
 CPU = torch.device("cpu")
 SMALL = {"steps": 3, "batch_size": 8, "bottleneck": 8, "select": "last", "reference": False, "device": "cpu"}
@@ -28,7 +28,7 @@ def steps(settings, count=2, *, kind="images"):
     if made.task == "segmentation":
         x, y = driving_scenes(8, seed=0, gap=1.0, size=(24, 32))
         z, _ = driving_scenes(20, seed=1, gap=0.0, size=(24, 32))
-        pair = open_scene_inputs(made, (x, y, list(DRIVING_CLASSES)), z, lambda _note: None).pair
+        pair = open_inputs(made, (x, y, list(DRIVING_CLASSES)), z, lambda _note: None).pair
     else:
         x, y, t, _ = blobs(n=80) if kind == "features" else (*images(), *images(seed=1))
         pair = open_inputs(made, (x, y), t, CPU, lambda _note: None).pair

@@ -10,9 +10,9 @@ from paretoda.api import adapt
 from paretoda.data import make_pair
 from paretoda.errors import SettingsError
 from paretoda.objectives import Information
-from paretoda.run.build import shift_sentence
+from paretoda.run.build import describe_label_shift
 from paretoda.run.settings import make_settings
-from paretoda.tasks.classification.build import make_step, pair_settings
+from paretoda.tasks.classification.build import make_pair_settings, make_step
 
 COUNTS = {"source": (100, 100, 100), "target": (270, 20, 10)}
 
@@ -32,7 +32,7 @@ def domains(seed=0, counts=COUNTS, d=8):
 def prior_of(word, counts, **given):
     x, y, t, _ = domains(counts=counts)
     settings = make_settings({"options": [f"target.prior={word}"], "batch_size": 16, **given})
-    pair = make_pair((x, y), t, pair_settings(settings))
+    pair = make_pair((x, y), t, make_pair_settings(settings))
     return make_step(settings, pair, torch.device("cpu")).objectives["target"].prior
 
 
@@ -81,9 +81,9 @@ def test_what_was_found_is_said():
 
 def test_the_sentence_names_the_farthest_classes_and_none_that_is_near():
     objective = Information(2, 4, shift=True)
-    assert shift_sentence([Information(2, 4)], "abcd") is None
-    assert "about as often" in shift_sentence([objective], "abcd")
+    assert describe_label_shift([Information(2, 4)], "abcd") is None
+    assert "about as often" in describe_label_shift([objective], "abcd")
     objective.prior.shift.log_ratios.copy_(torch.tensor([2.0, 0.5, 1.2, 4.0]).log())
-    assert "has d 4.0 times, a 2.0 times and b 0.5 times as often" in shift_sentence([objective], "abcd")
+    assert "has d 4.0 times, a 2.0 times and b 0.5 times as often" in describe_label_shift([objective], "abcd")
     objective.prior.shift.log_ratios.copy_(torch.tensor([1.0, 0.5, 1.2, 0.9]).log())
-    assert "has b 0.5 times as often" in shift_sentence([objective], "abcd")
+    assert "has b 0.5 times as often" in describe_label_shift([objective], "abcd")

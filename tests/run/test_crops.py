@@ -70,7 +70,7 @@ def test_ten_crops_are_averaged_as_probabilities(run, data, refined):
         rows = model.refiner.refined(features, logits) if refined else logits.softmax(1)
     wanted = rows.view(len(samples), 10, -1).mean(1).numpy()
     np.testing.assert_allclose(model.probabilities(samples, refined=refined, batch_size=32), wanted, atol=1e-6)
-    assert not np.allclose(model.cropping(1).probabilities(samples, refined=refined), wanted, atol=1e-4)
+    assert not np.allclose(model.with_crops(1).probabilities(samples, refined=refined), wanted, atol=1e-4)
 
 
 def test_the_runs_own_predictions_and_its_description_have_them(run, data):

@@ -9,7 +9,7 @@ from paretoda.api import adapt
 from paretoda.errors import SettingsError
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
 from paretoda.run.settings import make_settings
-from paretoda.run.start import deterministic
+from paretoda.run.start import use_deterministic_algorithms
 
 ON, OFF = make_settings({"deterministic": True}), make_settings({})
 
@@ -22,10 +22,10 @@ def switches():
 def test_inside_all_switches_are_set_and_afterwards_they_are_as_before(monkeypatch):
     monkeypatch.delenv("CUBLAS_WORKSPACE_CONFIG", raising=False)
     before = switches()
-    with deterministic(OFF):
+    with use_deterministic_algorithms(OFF):
         assert switches() == before
         assert "CUBLAS_WORKSPACE_CONFIG" not in os.environ
-    with deterministic(ON):
+    with use_deterministic_algorithms(ON):
         assert switches() == (True, True, False)
         assert os.environ["CUBLAS_WORKSPACE_CONFIG"] == ":4096:8"
     assert switches() == before
@@ -34,10 +34,10 @@ def test_inside_all_switches_are_set_and_afterwards_they_are_as_before(monkeypat
 def test_what_cannot_be_deterministic_is_one_sentence_and_other_errors_stay_what_they_are():
     with (
         pytest.raises(SettingsError, match="does not have a deterministic implementation; take --device cpu, or leave"),
-        deterministic(ON),
+        use_deterministic_algorithms(ON),
     ):
         torch.zeros(3).put_(torch.tensor([0]), torch.ones(1))
-    with pytest.raises(RuntimeError, match="mine"), deterministic(ON):
+    with pytest.raises(RuntimeError, match="mine"), use_deterministic_algorithms(ON):
         raise RuntimeError("mine")
     assert not torch.are_deterministic_algorithms_enabled()
 

@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 import torch
+from paretoda.run.ensemble import MeanPredictor, load_mean, mean_of
 from run.conftest import blobs
 
 from paretoda import adapt
 from paretoda.data import open_samples
 from paretoda.errors import RunError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.ensemble import MeanPredictor, load_mean, mean_of
 
 CPU = torch.device("cpu")
 
@@ -62,7 +62,7 @@ def test_a_mean_has_no_temperature(runs):
 
 
 def test_crops_are_those_of_every_run(runs):
-    both = load_mean(runs[0], CPU).cropping(10)
+    both = load_mean(runs[0], CPU).with_crops(10)
     assert [run.crops for run in both.runs] == [10, 10]
 
 
@@ -73,4 +73,4 @@ def test_a_mean_is_not_saved_as_if_it_were_its_first_run(runs, tmp_path):
         both.save(directory.model, directory.description)
     assert not list(tmp_path.iterdir())
     with pytest.raises(RunError, match="leave out --preference or --with"):
-        both.preferring([1, 1, 1])
+        both.with_preference([1, 1, 1])

@@ -24,11 +24,11 @@ from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.evaluation.metrics import per_class_recall
 from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
-from paretoda.run.directory.directory import environment
+from paretoda.run.directory.directory import read_versions
 from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.build import pick_device
 from paretoda.tasks.classification.inputs import open_inputs
-from paretoda.tasks.classification.run import Run
+from paretoda.tasks.classification.results import Run
 from paretoda.training.loop import After
 
 _MOST_NUMBERS = 10_000
@@ -51,7 +51,7 @@ def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[Af
     out = run_folder(work.parent, spec) if spec.keep else None
     if find_suite(spec.suite).kind == "segmentation":
         found = execute_segmentation_run(spec, given, data, out, after)
-        return {**spec.line, **found, "seconds": round(perf_counter() - begun, 3), "versions": environment()}
+        return {**spec.line, **found, "seconds": round(perf_counter() - begun, 3), "versions": read_versions()}
     if spec.settings.get(ORACLE):
         raise DataError("a contender with `oracle` is for segmentation suites; leave it out")
     loaded = _load(spec.suite, spec.task, data, work, bool(given.get("skip_bad")))
@@ -62,7 +62,7 @@ def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[Af
         run = adapt(loaded.source, loaded.target, out, overwrite=True, after=after, **settings)
         found = _measured(run, loaded)
     seconds = round(perf_counter() - begun, 3)
-    return {**spec.line, **found, "seconds": seconds, "versions": environment()}
+    return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
 
 
 @lru_cache(maxsize=2)

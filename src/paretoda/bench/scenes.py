@@ -17,7 +17,7 @@ from paretoda.bench.suites import Part, find_suite
 from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.errors import DataError
-from paretoda.tasks.segmentation.run import SceneRun, measured
+from paretoda.tasks.segmentation.results import SceneRun, measure_maps
 from paretoda.training.loop import After
 
 _TALL, _WIDE = 120, 160
@@ -52,8 +52,8 @@ def _measured(run: SceneRun, test: SceneSamples) -> Row:
     if run.classes != test.classes:
         raise DataError(f"the model's classes {run.classes} are not those of the test images, {test.classes}")
     row: Row = {"miou": {}, "accuracy": {}, "per_class": {}}
-    chosen = measured(run.model, test).scores
-    last = chosen if run.chosen == run.settings.steps else measured(run.last, test).scores
+    chosen = measure_maps(run.model, test).scores
+    last = chosen if run.chosen == run.settings.steps else measure_maps(run.last, test).scores
     for kind, scores in (("chosen", chosen), ("last", last)):
         row["miou"][kind], row["accuracy"][kind] = scores.miou, scores.accuracy
         pairs = zip(run.classes, scores.iou, strict=True)

@@ -17,7 +17,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from paretoda.errors import RunError
 from paretoda.io.files import append_line, from_json
 from paretoda.io.lock import lock_directory
-from paretoda.run.directory.tables import Count, Number, reason
+from paretoda.run.directory.tables import Count, Number, first_reason
 from paretoda.run.result import RunResult
 
 Row = dict[str, Any]
@@ -98,7 +98,7 @@ class Store:
         try:
             return Result.model_validate(row).model_dump(exclude_unset=True)
         except ValueError as error:
-            told = f"line {number} of {self.path} is damaged ({reason(error)})"
+            told = f"line {number} of {self.path} is damaged ({first_reason(error)})"
             raise RunError(f"{told}; remove the line, its run is made again") from error
 
     def _row(self, number: int, line: bytes) -> Row:

@@ -18,8 +18,8 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.interrupt import InterruptedRunError
 from paretoda.run.presets import PRESET, expand_preset
 from paretoda.run.settings import Settings, make_settings
-from paretoda.tasks.classification.run import Run
-from paretoda.tasks.segmentation.run import SceneRun
+from paretoda.tasks.classification.results import Run
+from paretoda.tasks.segmentation.results import SceneRun
 
 _INPUTS = ("source", "target")
 

@@ -79,7 +79,7 @@ def _page(bench: Bench, comparison: Comparison) -> str:
     from paretoda.tasks.classification.build import pick_device  # noqa: PLC0415
     from paretoda.tasks.classification.inputs import open_inputs  # noqa: PLC0415
     from paretoda.tasks.classification.predictor import load_predictor  # noqa: PLC0415
-    from paretoda.tasks.classification.run import pictures_of  # noqa: PLC0415
+    from paretoda.tasks.classification.results import pictures_of  # noqa: PLC0415
 
     example = next(spec for spec in bench.specs if spec.keep)
     directory = RunDirectory(run_folder(bench.directory, example))

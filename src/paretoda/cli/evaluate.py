@@ -22,7 +22,7 @@ from paretoda.evaluation.metrics import (
     per_class_recall,
     selective,
 )
-from paretoda.tasks.classification.predictor import Predictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor
 
 _CONFUSIONS = 5
 
@@ -65,7 +65,9 @@ def run_evaluate(screen: Console, run: Path, data: str, ask: PredictOptions) -> 
     screen.finish(lambda: {"used_labels": True, **found})
 
 
-def measured(predictor: Predictor, samples: Samples, labels: torch.Tensor, ask: PredictOptions) -> dict[str, Any]:
+def measured(
+    predictor: ClassificationPredictor, samples: Samples, labels: torch.Tensor, ask: PredictOptions
+) -> dict[str, Any]:
     """All measures as plain values, fractions 0..1."""
     found = predictor.probabilities(samples, refined=ask.refined, calibrated=ask.calibrated)
     probabilities = torch.from_numpy(found)

@@ -14,11 +14,11 @@ from paretoda.data.samples import Samples
 from paretoda.errors import RunError
 from paretoda.io.files import write_text
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.directory.tables import abstaining, predictions_table
+from paretoda.run.directory.tables import blank_uncertain, predictions_table
 from paretoda.run.ensemble import load_mean
 from paretoda.tasks.classification.build import pick_device
-from paretoda.tasks.classification.predictor import Predictor
-from paretoda.tasks.classification.run import prediction_rows
+from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.results import prediction_rows
 from paretoda.tasks.segmentation.predictor import is_segmentation
 
 _COMMON = 5
@@ -65,13 +65,13 @@ def of_scenes(run: Path, ask: PredictOptions) -> bool:
 
 def open_run_and_data(
     screen: Console, run: Path, data: str, ask: PredictOptions, *, labelled: bool
-) -> tuple[Predictor, Samples]:
+) -> tuple[ClassificationPredictor, Samples]:
     """The run's model as the user wants it, and the data, of which notes are said."""
     predictor = load_mean([run, *ask.others], pick_device("auto"))
     if ask.crops is not None:
-        predictor = predictor.cropping(ask.crops)
+        predictor = predictor.with_crops(ask.crops)
     if ask.preference is not None:
-        predictor = predictor.preferring(numbers(ask.preference))
+        predictor = predictor.with_preference(numbers(ask.preference))
 
     def checked(done: int, total: int) -> None:
         screen.progress("checking images", done, total)
@@ -104,7 +104,7 @@ def run_predict(screen: Console, run: Path, data: str, out: Path | None, ask: Pr
     found = predictor.probabilities(samples, refined=ask.refined, calibrated=calibrated)
     rows = prediction_rows(predictor, samples, found)
     if ask.abstain_below is not None:
-        rows = abstaining(rows, found.max(axis=1), ask.abstain_below)
+        rows = blank_uncertain(rows, found.max(axis=1), ask.abstain_below)
     counts = Counter(prediction for _, prediction, _ in rows if prediction)
     silent = len(rows) - counts.total()
     if out is not None:
@@ -130,7 +130,7 @@ def run_predict(screen: Console, run: Path, data: str, out: Path | None, ask: Pr
     screen.finish(values)
 
 
-def calibrated_as_asked(screen: Console, predictor: Predictor, ask: PredictOptions) -> bool:
+def calibrated_as_asked(screen: Console, predictor: ClassificationPredictor, ask: PredictOptions) -> bool:
     """Whether the confidences are calibrated: where it was asked for, and to abstain, where it is possible."""
     reason = None
     if ask.refined:

@@ -24,10 +24,10 @@ from paretoda.report.pictures import oracle_pictures
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.result import read_facts
 from paretoda.tasks.classification.build import pick_device
-from paretoda.tasks.classification.predictor import Predictor, load_predictor
-from paretoda.tasks.classification.run import pictures_of, reopen_inputs
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_scene_predictor
-from paretoda.tasks.segmentation.run import cards_of, measured, overlap_of, pictures_of_run
+from paretoda.tasks.classification.predictor import ClassificationPredictor, load_predictor
+from paretoda.tasks.classification.results import pictures_of, reopen_inputs
+from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
+from paretoda.tasks.segmentation.results import make_cards, make_overlap, measure_maps, pictures_of_run
 
 
 def run_report(
@@ -107,7 +107,7 @@ def _of_scenes(
     screen: Console, directory: RunDirectory, facts: RunFacts, labelled: str | None, device: torch.device
 ) -> Pictures:
     """Scenes of the target and overlaps of classes; with labels, the labelled images beside their truth."""
-    model = load_scene_predictor(directory.model, directory.description, device)
+    model = load_predictor(directory.model, directory.description, device)
     pictures = pictures_of_run(directory, model, facts)
     if pictures is NO_PICTURES:
         screen.say(f"The data of {directory.path} are not where they were: no scenes on the page.")
@@ -116,13 +116,15 @@ def _of_scenes(
     samples = open_scenes(labelled, labelled=True)
     if samples.classes != model.classes:
         raise RunError(f"{labelled} has other classes than the model: {', '.join(samples.classes)}")
-    found = measured(model, samples, told=screen.progress)
+    found = measure_maps(model, samples, told=screen.progress)
     screen.progress.stop()
-    oracle = overlap_of(model, found.scores, "target (oracle)", oracle=True)
-    return replace(pictures, scenes=cards_of(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps])
+    oracle = make_overlap(model, found.scores, "target (oracle)", oracle=True)
+    return replace(
+        pictures, scenes=make_cards(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
+    )
 
 
-def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Console) -> Pictures:
+def _with_oracle(pictures: Pictures, model: ClassificationPredictor, labelled: str, screen: Console) -> Pictures:
     """The labelled samples beside the held-out source, their images instead of those without labels."""
     samples = open_samples(labelled, labelled=True, classes=model.classes)
     for note in samples.notes:

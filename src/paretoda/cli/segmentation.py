@@ -17,16 +17,16 @@ from paretoda.errors import RunError
 from paretoda.io.files import write_text
 from paretoda.run.ensemble import load_scene_mean
 from paretoda.tasks.classification.build import pick_device
-from paretoda.tasks.segmentation.label_files import write_maps
-from paretoda.tasks.segmentation.predictor import ScenePredictor
-from paretoda.tasks.segmentation.run import measured
+from paretoda.tasks.segmentation.map_files import write_maps
+from paretoda.tasks.segmentation.predictor import SegmentationPredictor
+from paretoda.tasks.segmentation.results import measure_maps
 
 _SHOWN = 5
 
 
 def _open(
     screen: Console, runs: Sequence[Path], data: str, *, labelled: bool, skip_bad: bool, table: str | None = None
-) -> tuple[ScenePredictor, SceneSamples]:
+) -> tuple[SegmentationPredictor, SceneSamples]:
     predictor = load_scene_mean(runs, pick_device("auto"))
     samples = open_scenes(
         data, labelled=labelled, table=table, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
@@ -92,7 +92,7 @@ def evaluate_scenes(
     """IoU of every class over all images as one, and its mean, and say that labels were used."""
     predictor, samples = _open(screen, runs, data, labelled=True, skip_bad=skip_bad, table=table)
     chosen = predictor.classes if classes is None else _chosen(classes, predictor.classes)
-    found = measured(predictor, samples, refined=refined, told=screen.progress)
+    found = measure_maps(predictor, samples, refined=refined, told=screen.progress)
     scores = found.scores.over([predictor.classes.index(name) for name in chosen])
     screen.progress.stop()
     screen.result(f"Labels were used: the {len(samples)} images of {data} were compared with theirs.")

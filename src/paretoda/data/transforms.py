@@ -19,7 +19,7 @@ from torch.nn.functional import affine_grid, grid_sample
 from paretoda.data.batching import per_sample
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
-from paretoda.data.settings import LONGEST, Augment
+from paretoda.data.settings import Augment, LONGEST
 from paretoda.errors import DataError
 
 CROPS = 10

@@ -23,8 +23,8 @@ from paretoda.estimator.domains import Array, checked_rows, from_source, split_d
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
 from paretoda.run.interrupt import InterruptedRunError
-from paretoda.tasks.classification.predictor import Predictor
-from paretoda.tasks.classification.run import Run
+from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.results import Run
 
 Self = TypeVar("Self", bound="Adapted")
 
@@ -86,12 +86,12 @@ class Adapted(Parameters):
         return features, logits
 
 
-def batches(predictor: Predictor, rows: Array) -> Iterator[Tensor]:
+def batches(predictor: ClassificationPredictor, rows: Array) -> Iterator[Tensor]:
     """The rows as the network takes them, shape (b, d) each."""
     return tensors_of(open_samples(rows, labelled=False), predictor.transform, 1024)
 
 
-def _outputs(predictor: Predictor, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _outputs(predictor: ClassificationPredictor, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     device = next(predictor.model.parameters()).device
     exact = copy.deepcopy(predictor.model).double()
     features, logits = predict(exact, (batch.double() for batch in batches(predictor, rows)), device=device)

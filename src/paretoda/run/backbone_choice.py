@@ -1,4 +1,4 @@
-"""Which network a run begins with, and from which weights: settled before anything is read, and said."""
+"""The backbone of a run and its initial weights: resolved before any data are read."""
 
 from __future__ import annotations
 
@@ -23,12 +23,16 @@ _HF, _TIMM = "hf:", "timm:"
 
 
 def resolve_backbone(settings: Settings) -> Settings:
-    """The settings with names that mean the same tomorrow and elsewhere: whole paths, revisions, weights spelled out.
+    """Return settings whose backbone means the same tomorrow and elsewhere: absolute paths, revisions, named weights.
 
     What is only at the hub is downloaded here.
 
     Args:
-        settings: of a new run.
+        settings: Settings of a new run.
+
+    Raises:
+        SettingsError: The weights do not belong to the backbone, or a frozen backbone has none.
+        BackboneError: The backbone cannot be found.
     """
     backbone = settings.backbone
     if backbone.startswith(_HF):
@@ -43,7 +47,7 @@ def resolve_backbone(settings: Settings) -> Settings:
 
 
 def default_weights(backbone: str) -> str | None:
-    """What the weights are where nobody says: published ones that need no download, or that the name asks for."""
+    """Return the default weights: published ones that need no download, or that the backbone's name asks for."""
     if backbone == IN_A_PACKAGE:
         return RANDOM if package_file() is None else DEFAULT
     return DEFAULT if backbone.startswith((_HF, _TIMM)) else None
@@ -65,11 +69,11 @@ def _pinned_weights(backbone: str, weights: str | None) -> str | None:
 
 
 def check_frozen(backbone: str, weights: str | None) -> None:
-    """Raise unless a frozen backbone has learned something; that of the user's own code is taken at its word.
+    """Raise SettingsError unless a frozen backbone has pretrained weights; a user's own module is trusted.
 
     Args:
-        backbone: its name.
-        weights: as in the settings.
+        backbone: Name of the backbone.
+        weights: Weights as in the settings.
     """
     if weights not in (None, RANDOM) or backbone.startswith(MODULE):
         return
@@ -83,11 +87,11 @@ def check_frozen(backbone: str, weights: str | None) -> None:
 
 
 def describe_weights(backbone: str, weights: str | None) -> str | None:
-    """The sentence that says which weights the run begins with; None for small networks, which have only random ones.
+    """Say which weights the run begins with; None for small networks, which have only random ones.
 
     Args:
-        backbone: its name, not "auto".
-        weights: as in the settings.
+        backbone: Name of the backbone, not "auto".
+        weights: Weights as in the settings.
     """
     if weights not in (None, RANDOM):
         where = {DEFAULT: "its published weights"}.get(str(weights), f"the weights {weights}")

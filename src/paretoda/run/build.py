@@ -1,18 +1,21 @@
-"""The parts of a run that do not depend on its task: scheme, memory layout, class priors, the assembled step."""
+"""Building the step of a run: what is the same for every task.
+
+A task's own `build` makes the networks and objectives, and calls `make_scheme`, `with_prior` and `assemble_step`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Literal
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Literal
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from paretoda.core.options import with_options
-from paretoda.core.problem import Scheme
-from paretoda.data import DomainPair
-from paretoda.data.segmentation import ScenePair
-from paretoda.distributed.collectives import Processes
+from paretoda.core.problem import Scheme, reads_guide
+from paretoda.data.pair import Pair
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import SettingsError
 from paretoda.models.activation_checkpointing import checkpoint_activations
 from paretoda.models.batchnorm import batch_norms
@@ -21,163 +24,103 @@ from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES, Averaged, Every
-from paretoda.tasks.segmentation.translation import translation_name
+from paretoda.training.seeding import own_chance
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
 from paretoda.training.strategy import Strategy
 from paretoda.types import Model, Objective
 
+if TYPE_CHECKING:
+    from paretoda.run.task import Task
 
-def check_machine(settings: Settings) -> None:
-    """Raise a SettingsError for what this machine cannot do, before any data are read."""
-    if settings.compile:
-        try:
-            check_compiler()
-        except NoCompilerError as error:
+_SINGLE_PROCESS_SETTINGS = ("accumulate", "checkpoint_activations", "compile")
+"""They run layers at times when these do not know that the batch is split over processes."""
+_DIVERSE_LOSSES = ("tcm", "im")
+_SMALLEST_SHARE = 1e-3
+"""Smallest share of a class in the prior of target losses."""
+_PRIORS = ("source", "estimated", "uniform")
+_NOTABLE_RATIO = 1.25
+_MOST_NAMED = 3
+
+
+def pick_device(name: str) -> torch.device:
+    """Return the device of that name; "auto" takes a GPU where there is one.
+
+    Raises:
+        SettingsError: The device cannot be used on this machine.
+    """
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+        torch.empty(1, device=device)
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        raise SettingsError(f"the device {name!r} cannot be used here ({str(error).splitlines()[0]})") from error
+    return device
+
+
+def build_step(
+    task: Task[Any, Any],
+    settings: Settings,
+    pair: Pair,
+    device: torch.device,
+    processes: Processes = SINGLE_PROCESS,
+) -> Step:
+    """Build the step of a run; its networks are drawn from the seed, whatever was drawn before.
+
+    Args:
+        task: Task of the run.
+        settings: Settings of the run.
+        pair: Source and target.
+        device: Device of the networks.
+        processes: Processes that share the batches.
+
+    Raises:
+        SettingsError: A part refuses its options, or several processes cannot share the batches.
+    """
+    check_kind(settings, pair.kind)
+    try:
+        with own_chance(device):
+            step = task.build(settings, pair, device)
+        if processes.size == 1:
+            return step
+        check_batch_split(settings, pair, step.guide is not None, processes)
+        task.check_processes(settings)
+        return replace(step, processes=processes, sync_bn=settings.sync_bn)
+    except (ValueError, TypeError) as error:
+        if settings.options:  # a value that a part refuses
+            raise SettingsError(f"{', '.join(settings.options)}: {error}") from error
+        if settings.scheme in STRATEGIES:  # losses that the strategy cannot be used with
             raise SettingsError(str(error)) from error
-
-
-def check_kind(settings: Settings, kind: str) -> None:
-    """Raise a SettingsError for what makes no sense for such data.
-
-    Args:
-        settings: of the run.
-        kind: of the pair that is trained on: "features", or images of some sort.
-    """
-    if kind == "features" and (reason := refusal({*settings.circumstances, "feature data"})) is not None:
-        raise SettingsError(reason)
-
-
-def prepare_network(settings: Settings, model: Model) -> None:
-    """Lay the network out, checkpoint and compile its encoder, as far as the settings want it."""
-    if settings.channels_last:
-        layout: Any = {"memory_format": torch.channels_last}  # torch's types know .to() without it
-        model.to(**layout)
-    if settings.checkpoint_activations:
-        checkpoint_activations(model.encoder)
-    if settings.compile:
-        compile_encoder(model.encoder)
-
-
-def describe_memory(settings: Settings, model: Model) -> Iterator[str]:
-    """What is other than one would expect."""
-    normalised = any(layer.training for layer in batch_norms(model.encoder))
-    if settings.accumulate > 1 and normalised:
-        rows = settings.batch_size // settings.accumulate
-        yield (
-            f"BatchNorm normalises every micro-batch ({rows} samples of a domain) by itself: with it, --accumulate "
-            f"{settings.accumulate} is not exactly the whole batch of {settings.batch_size}"
-        )
-
-
-def describe_skipped_steps(history: list[dict[str, object]]) -> str | None:
-    """How many steps a gradient scaler left out; None where it left out none."""
-    count = sum(line["finite"] is False for line in history)
-    if not count:
-        return None
-    return f"{count} of {len(history)} steps overflowed in half precision and were skipped; the scale was lowered"
-
-
-_ALONE = ("accumulate", "checkpoint_activations", "compile")
-"""They run layers at times when these do not know that the batch is spread."""
-
-
-def check_batch_split(settings: Settings, pair: DomainPair | ScenePair, guided: bool, processes: Processes) -> None:
-    """Raise unless every process gets at least one sample of each part of a batch."""
-    size, several = pair.settings.batch_size, processes.size
-    for name in _ALONE if several > 1 else ():
-        value = getattr(settings, name)
-        if value is True or value > 1:
-            option = name.replace("_", "-")
-            raise SettingsError(f"--{option} is for one process: leave it out, or start without torchrun")
-    if size < several:
-        raise SettingsError(
-            f"a batch of {size} samples cannot be shared by {several} processes: give a larger --batch-size or start "
-            "fewer processes"
-        )
-    if guided and pair.guide_size < several:
-        raise SettingsError(
-            f"the {pair.guide_size} held-out target samples of a batch cannot be shared by {several} processes: give a "
-            "larger --held-out or start fewer processes"
-        )
-    if settings.task == "segmentation" and translation_name(settings) != "none":
-        raise SettingsError(
-            "a translation takes its partners from the whole batch and runs in one process only: take --translation "
-            "none, or start without torchrun"
-        )
-
-
-def make_scheme(settings: Settings) -> Scheme | Strategy:
-    """The scheme, averaged and held as the settings say, or the strategy in its place."""
-    options = settings.part_options["scheme"]
-    if settings.scheme in STRATEGIES:
-        return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
-    if settings.loss_weights:
-        options["weights"] = settings.loss_weights
-    scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
-    usual = 0.95 if settings.scheme == "paretoda" else 0.0
-    average = usual if settings.average is None else settings.average
-    if average > 0:
-        scheme = Averaged(scheme, average)
-    return Every(scheme, settings.every) if settings.every > 1 else scheme
-
-
-_DIVERSE = ("tcm", "im")
-_RAREST = 1e-3
-"""Least share of a class in the prior of target losses."""
-_WORDS = ("source", "estimated", "uniform")
-_WORTH_SAYING = 1.25
-_NAMED = 3
-
-
-def with_prior(
-    name: str, options: dict[str, Any], source: Callable[[], Tensor], usual: Literal["source", "estimated", "uniform"]
-) -> dict[str, Any]:
-    """The options of a target loss with the prior as numbers.
-
-    "source": as frequent as in the source; "estimated": the same, moved to the target by what the training sees of it;
-    "uniform": equally frequent; or a number for each class.
-
-    Args:
-        name: of the loss.
-        options: of it.
-        source: how frequent the classes are in the source, shape (K,).
-        usual: where the options have none.
-    """
-    wanted = options.get("prior", usual)
-    if name not in _DIVERSE or not isinstance(wanted, str):
-        return options
-    if wanted not in _WORDS:
-        raise SettingsError(f"target.prior is {', '.join(_WORDS)} or a number for each class; not {wanted!r}")
-    if wanted == "uniform":
-        return {**options, "prior": None}
-    return {**options, "prior": source().clamp(min=_RAREST).tolist(), "shift": wanted == "estimated"}
-
-
-def shift_sentence(objectives: Iterable[Objective], classes: Sequence[str]) -> str | None:
-    """What was found where frequencies were estimated, in plain words; None where they were not."""
-    found = [module for objective in objectives for module in objective.modules() if isinstance(module, LabelShift)]
-    if not found:
-        return None
-    ratios = dict(zip(classes, found[0].log_ratios.exp().tolist(), strict=True))
-    far = sorted(ratios, key=lambda name: -max(ratios[name], 1 / ratios[name]))[:_NAMED]
-    told = [f"{name} {ratios[name]:.1f} times" for name in far if max(ratios[name], 1 / ratios[name]) >= _WORTH_SAYING]
-    if not told:
-        return "By its predictions the target has the classes about as often as the source."
-    listed = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
-    return f"By its predictions the target has {listed} as often as the source; the target loss asked for that."
+        raise
 
 
 def assemble_step(
     settings: Settings,
     model: Model,
     objectives: dict[str, Objective],
-    scheme: Scheme | Strategy,
-    guide: Objective | None,
-    optimiser: torch.optim.Optimizer,
+    device: torch.device,
+    *,
+    make_guide: Callable[[], Objective],
+    make_optimiser: Callable[[], torch.optim.Optimizer],
 ) -> Step:
-    """The step with these parts, already where they are to be trained."""
-    prepare_network(settings, model)
+    """Assemble a step from its parts.
+
+    Args:
+        settings: Settings of the run.
+        model: Network that is trained.
+        objectives: Objectives by name.
+        device: Device that all networks are moved to.
+        make_guide: Makes the guide, which is called for where the scheme reads one.
+        make_optimiser: Makes the optimiser, once the networks are where they are trained.
+    """
+    scheme = make_scheme(settings)
+    guide = make_guide() if reads_guide(scheme) else None
+    networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
+    for network in networks:
+        network.to(device)
+    optimiser = make_optimiser()
+    _prepare_network(settings, model)
     return Step(
         model=model,
         objectives=objectives,
@@ -193,3 +136,131 @@ def assemble_step(
         clip=settings.clip,
         accumulate=settings.accumulate,
     )
+
+
+def make_scheme(settings: Settings) -> Scheme | Strategy:
+    """Make the scheme, averaged over steps and held as the settings say, or the strategy in its place."""
+    options = settings.part_options["scheme"]
+    if settings.scheme in STRATEGIES:
+        return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
+    if settings.loss_weights:
+        options["weights"] = settings.loss_weights
+    scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
+    default = 0.95 if settings.scheme == "paretoda" else 0.0
+    average = default if settings.average is None else settings.average
+    if average > 0:
+        scheme = Averaged(scheme, average)
+    return Every(scheme, settings.every) if settings.every > 1 else scheme
+
+
+def with_prior(
+    name: str, options: dict[str, Any], source: Callable[[], Tensor], default: Literal["source", "estimated", "uniform"]
+) -> dict[str, Any]:
+    """Replace the word in the option `prior` of a target loss by numbers.
+
+    "source": as frequent as in the source; "estimated": the same, corrected for the target during training; "uniform":
+    equally frequent; or a number for each class.
+
+    Args:
+        name: Name of the loss.
+        options: Options of the loss.
+        source: Returns the class frequencies of the source, shape (K,).
+        default: Prior where the options have none.
+
+    Raises:
+        SettingsError: The option is no known word.
+    """
+    prior = options.get("prior", default)
+    if name not in _DIVERSE_LOSSES or not isinstance(prior, str):
+        return options
+    if prior not in _PRIORS:
+        raise SettingsError(f"target.prior is {', '.join(_PRIORS)} or a number for each class; not {prior!r}")
+    if prior == "uniform":
+        return {**options, "prior": None}
+    return {**options, "prior": source().clamp(min=_SMALLEST_SHARE).tolist(), "shift": prior == "estimated"}
+
+
+def describe_label_shift(objectives: Iterable[Objective], classes: Sequence[str]) -> str | None:
+    """Describe the estimated class frequencies of the target; None where no objective estimates them."""
+    shifts = [module for objective in objectives for module in objective.modules() if isinstance(module, LabelShift)]
+    if not shifts:
+        return None
+    ratios = dict(zip(classes, shifts[0].log_ratios.exp().tolist(), strict=True))
+    largest = sorted(ratios, key=lambda name: -max(ratios[name], 1 / ratios[name]))[:_MOST_NAMED]
+    parts = [
+        f"{name} {ratios[name]:.1f} times" for name in largest if max(ratios[name], 1 / ratios[name]) >= _NOTABLE_RATIO
+    ]
+    if not parts:
+        return "By its predictions the target has the classes about as often as the source."
+    joined = " and ".join([", ".join(parts[:-1]), parts[-1]] if parts[1:] else parts)
+    return f"By its predictions the target has {joined} as often as the source; the target loss asked for that."
+
+
+def check_machine(settings: Settings) -> None:
+    """Raise a SettingsError for what this machine cannot do, before any data are read."""
+    if settings.compile:
+        try:
+            check_compiler()
+        except NoCompilerError as error:
+            raise SettingsError(str(error)) from error
+
+
+def check_kind(settings: Settings, kind: str) -> None:
+    """Raise a SettingsError for settings that make no sense for such data.
+
+    Args:
+        settings: Settings of the run.
+        kind: Kind of the data that the network reads: "features", or images of some sort.
+    """
+    if kind == "features" and (reason := refusal({*settings.circumstances, "feature data"})) is not None:
+        raise SettingsError(reason)
+
+
+def check_batch_split(settings: Settings, pair: Pair, guided: bool, processes: Processes) -> None:
+    """Raise a SettingsError unless every process gets at least one sample of each part of a batch."""
+    size, count = pair.settings.batch_size, processes.size
+    for name in _SINGLE_PROCESS_SETTINGS if count > 1 else ():
+        value = getattr(settings, name)
+        if value is True or value > 1:
+            option = name.replace("_", "-")
+            raise SettingsError(f"--{option} is for one process: leave it out, or start without torchrun")
+    if size < count:
+        raise SettingsError(
+            f"a batch of {size} samples cannot be shared by {count} processes: give a larger --batch-size or start "
+            "fewer processes"
+        )
+    if guided and pair.guide_size < count:
+        raise SettingsError(
+            f"the {pair.guide_size} held-out target samples of a batch cannot be shared by {count} processes: give a "
+            "larger --held-out or start fewer processes"
+        )
+
+
+def describe_memory(settings: Settings, model: Model) -> Iterator[str]:
+    """Yield sentences on effects of memory-saving settings that users may not expect."""
+    normalises = any(layer.training for layer in batch_norms(model.encoder))
+    if settings.accumulate > 1 and normalises:
+        rows = settings.batch_size // settings.accumulate
+        yield (
+            f"BatchNorm normalises every micro-batch ({rows} samples of a domain) by itself: with it, --accumulate "
+            f"{settings.accumulate} is not exactly the whole batch of {settings.batch_size}"
+        )
+
+
+def describe_skipped_steps(history: list[dict[str, Any]]) -> str | None:
+    """Say how many steps the gradient scaler skipped; None where it skipped none."""
+    count = sum(line["finite"] is False for line in history)
+    if not count:
+        return None
+    return f"{count} of {len(history)} steps overflowed in half precision and were skipped; the scale was lowered"
+
+
+def _prepare_network(settings: Settings, model: Model) -> None:
+    """Set the memory format of the network, checkpoint and compile its encoder, as the settings say."""
+    if settings.channels_last:
+        layout: Any = {"memory_format": torch.channels_last}  # torch's types know .to() without it
+        model.to(**layout)
+    if settings.checkpoint_activations:
+        checkpoint_activations(model.encoder)
+    if settings.compile:
+        compile_encoder(model.encoder)

@@ -1,30 +1,38 @@
-"""Who is told what happens in a run, besides its steps."""
+"""Callbacks of a run: who hears its sentences and its progress, besides the hooks after every step."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from paretoda.tasks.classification.inputs import Told
 from paretoda.training.loop import After
+
+Progress = Callable[[str, int, int], None]
+"""Called with the name of a long job, how much of it is done, and how much there is."""
 
 
 @dataclass(frozen=True, eq=False)
 class Callbacks:
-    """Who is told what happens, besides the steps.
+    """Functions that a run calls while it works.
 
     Args:
-        say: sentences for the user, as they come up.
-        told: progress of long jobs other than training.
-        reference: called after every step of the source-only reference.
+        say: Called with sentences for the user, as they come up.
+        progress: Called with the progress of long jobs other than training.
+        reference: Hooks that are called after every step of the source-only reference.
+
+    Example:
+        >>> heard = []
+        >>> Callbacks(say=heard.append).notify("The target has 40 samples.")
+        >>> heard
+        ['The target has 40 samples.']
     """
 
     say: Callable[[str], None] | None = None
-    told: Told | None = None
+    progress: Progress | None = None
     reference: Sequence[After] = ()
 
-    def hear(self, sentence: str) -> None:
-        """Say it to whoever listens."""
+    def notify(self, sentence: str) -> None:
+        """Pass a sentence on to `say`, if there is one."""
         if self.say is not None:
             self.say(sentence)
 

@@ -1,4 +1,4 @@
-"""Candidates for the final model: kept along the way, scored without labels, one chosen at the end."""
+"""Candidates for the final model: kept along the way, scored without labels, one of them chosen at the end."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from paretoda.types import Snapshot
 
 
 def judges(rule: str) -> tuple[str, ...]:
-    """The validators that a rule of selection asks."""
+    """Return the validators that a rule of selection uses."""
     return {"ensemble": tuple(ENSEMBLE), "last": ()}.get(rule, (rule,))
 
 
 def _predicting(step: Step) -> nn.ModuleDict:
-    """The networks that a prediction needs: the model and the target loss's, for refined predictions."""
+    """Return the networks that a prediction needs: the model and, for refined predictions, the target loss."""
     return nn.ModuleDict({k: m for k, m in step.modules().items() if k in ("model", "objective-target")})
 
 
 @dataclass(eq=False)
 class Candidates:
-    """States of all networks at some steps, with their scores.
+    """States of the networks at some steps, with their scores.
 
     Args:
-        rule: "ensemble", a validator's name, or "last".
-        directory: where they are kept; None: in memory.
-        processes: several know the scores, the first keeps the states.
-        taken: after how many steps each was taken.
-        scores: one row for each candidate.
+        rule: Rule of selection: "ensemble", a validator's name, or "last".
+        directory: Directory that keeps them; None: they are kept in memory.
+        processes: Processes of the run: all know the scores, the first one keeps the states.
+        taken: Number of steps after which each candidate was taken.
+        scores: One row of scores for each candidate.
     """
 
     rule: str

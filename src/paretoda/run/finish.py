@@ -1,133 +1,128 @@
-"""How a run ends: a model is chosen without labels, compared with source-only, and described in plain words."""
+"""How a run ends: the model is chosen without labels, compared with source-only, described, and written."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any
 
-from paretoda.data import DomainPair
-from paretoda.data.segmentation import ScenePair
-from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS, negative_transfer_warning
-from paretoda.run.build import describe_skipped_steps, shift_sentence
+from paretoda.evaluation.validators import negative_transfer_warning
+from paretoda.io.files import write_json, write_text
+from paretoda.report.card import model_card
+from paretoda.report.page import run_page
+from paretoda.run.build import build_step, describe_label_shift, describe_skipped_steps
 from paretoda.run.callbacks import Callbacks
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.directory.tables import metrics_table
+from paretoda.run.names import settings_of_others
+from paretoda.run.result import Run, read_facts
 from paretoda.run.settings import Settings, source_only
+from paretoda.run.task import AnyInputs, AnyPredictor, Task
 from paretoda.run.train import Trained, train
-from paretoda.tasks.classification.build import make_step
-from paretoda.tasks.segmentation.teachers import taught_sentence
 from paretoda.training.snapshot import take_snapshot
-from paretoda.training.step import Step
 from paretoda.types import Snapshot
-
-AnyPredictor = TypeVar("AnyPredictor")
-
-
-class Data(Protocol[AnyPredictor]):
-    """What a run reads, and what it makes of its networks."""
-
-    @property
-    def pair(self) -> DomainPair | ScenePair:
-        """What is trained on."""
-        ...
-
-    @property
-    def alone(self) -> bool:
-        """Whether there is no target."""
-        ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know of the data."""
-        ...
-
-    def predictor(self, step: Step) -> AnyPredictor:
-        """A copy of the step's present model for new data of the target."""
-        ...
-
-    def calibrated(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:
-        """The same with the temperature of its confidence, where it can have one."""
-        ...
-
-    def for_source(self, predictor: AnyPredictor) -> AnyPredictor:
-        """The same for new data of the source."""
-        ...
-
-
-@dataclass(frozen=True, eq=False)
-class FinishedRun(Generic[AnyPredictor]):
-    """The predictors of a run, and everything else that is known of it.
-
-    Args:
-        model: chosen.
-        source_model: the same for the source.
-        last: after the last step.
-        known: the fields of a `RunResult`.
-    """
-
-    model: AnyPredictor
-    source_model: AnyPredictor
-    last: AnyPredictor
-    known: dict[str, Any]
 
 
 def finish_run(
-    settings: Settings, data: Data[AnyPredictor], trained: Trained, listeners: Callbacks, path: Path | None
-) -> FinishedRun[AnyPredictor]:
-    """Choose the model, compare it with source-only, and say in plain words what was found."""
-    step, candidates = trained.step, trained.candidates
-    last = data.predictor(step)
+    task: Task[AnyInputs, AnyPredictor],
+    settings: Settings,
+    inputs: AnyInputs,
+    trained: Trained,
+    callbacks: Callbacks,
+    path: Path | None,
+) -> Run:
+    """Choose the model, compare it with source-only, and say in plain words what was found.
+
+    Args:
+        task: Task of the run.
+        settings: Settings of the run.
+        inputs: Data of the run.
+        trained: What training has left behind.
+        callbacks: Hear the sentences.
+        path: Directory of the run; None: nothing is written.
+    """
+    step, candidates, pair = trained.step, trained.candidates, inputs.pair
+    last = task.predictor(step, inputs)
     choice = candidates.choice()
-    sentences = list(data.notes)
-    objectives = step.objectives.values()
-    for said in (
+    found = [
         describe_skipped_steps(trained.history),
-        shift_sentence(objectives, data.pair.classes),
-        taught_sentence(objectives),
-    ):
-        if said is not None:
-            sentences.append(said)
-            listeners.hear(said)
+        describe_label_shift(step.objectives.values(), pair.classes),
+        *task.sentences(step.objectives.values()),
+    ]
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index
-        sentences.append(choice.sentence)
-        listeners.hear(choice.sentence)
+        found.append(choice.sentence)
+    sentences = [sentence for sentence in found if sentence is not None]
+    for sentence in sentences:
+        callbacks.notify(sentence)
+    if choice is not None:
         candidates.put_back(index, step)
-    snapshot = take_snapshot(data.pair, step.model, step.device, processes=step.processes)
-    scores = {} if data.alone else _scores(data.pair, snapshot)
-    warning = _compare(settings, data.pair, step, scores, listeners)
+    snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
+    scores = _score(task, snapshot) if inputs.has_target else {}
+    warning = _compare_with_source_only(task, settings, inputs, trained, scores, callbacks)
     if warning is not None:
         sentences.append(warning)
-        listeners.hear(warning)
-    model = data.calibrated(data.predictor(step), snapshot)
-    known = {
-        "settings": settings,
-        "classes": data.pair.classes,
-        "history": trained.history,
-        "scores": scores,
-        "candidates": [{"step": t, **s} for t, s in zip(candidates.taken, candidates.scores, strict=True)],
-        "chosen": candidates.taken[index],
-        "sentences": tuple(sentences),
-        "negative_transfer": warning,
-        "directory": path,
-    }
-    return FinishedRun(model, data.for_source(model), last, known)
+        callbacks.notify(warning)
+    model = task.calibrate(task.predictor(step, inputs), snapshot)
+    return Run(
+        settings=settings,
+        classes=pair.classes,
+        model=model,
+        source_model=task.for_source(model, inputs),
+        last=last,
+        history=trained.history,
+        scores=scores,
+        candidates=[{"step": t, **s} for t, s in zip(candidates.taken, candidates.scores, strict=True)],
+        chosen=candidates.taken[index],
+        sentences=(*inputs.notes, *sentences),
+        negative_transfer=warning,
+        directory=path,
+    )
 
 
-def _scores(pair: DomainPair | ScenePair, snapshot: Snapshot) -> dict[str, float]:
-    table = SEGMENTATION_VALIDATORS if isinstance(pair, ScenePair) else VALIDATORS
-    return {name: make()(snapshot) for name, make in table.items()}
+def _score(task: Task[Any, Any], snapshot: Snapshot) -> dict[str, float]:
+    return {name: make()(snapshot) for name, make in task.tables.validators.items()}
 
 
-def _compare(
-    settings: Settings, pair: DomainPair | ScenePair, step: Step, scores: dict[str, float], listeners: Callbacks
+def _compare_with_source_only(
+    task: Task[AnyInputs, Any],
+    settings: Settings,
+    inputs: AnyInputs,
+    trained: Trained,
+    scores: dict[str, float],
+    callbacks: Callbacks,
 ) -> str | None:
-    """The warning of negative transfer, from a source-only model of the same settings."""
+    """Train a source-only model with the same settings; return the warning of negative transfer, if there is one."""
+    step, pair = trained.step, inputs.pair
     wanted = settings.reference if settings.reference is not None else pair.kind == "features"
     if not wanted or set(step.objectives) == {"source"}:
         return None
     plain = source_only(settings)
-    alone = make_step(plain, pair, step.device, step.processes)
-    reference = train(plain, pair, alone, after=listeners.reference).step
+    untrained = build_step(task, plain, pair, step.device, step.processes)
+    reference = train(plain, pair, untrained, after=callbacks.reference).step
     snapshot = take_snapshot(pair, reference.model, reference.device, processes=reference.processes)
-    return negative_transfer_warning(scores, _scores(pair, snapshot))
+    return negative_transfer_warning(scores, _score(task, snapshot))
+
+
+def write_results(
+    task: Task[AnyInputs, Any], directory: RunDirectory, run: Run, inputs: AnyInputs, callbacks: Callbacks
+) -> None:
+    """Write predictions, results, page and card first and the model last: where it is, everything is there.
+
+    Args:
+        task: Task of the run.
+        directory: Directory of the run.
+        run: A finished run.
+        inputs: Data of the run.
+        callbacks: Hear the progress.
+    """
+    task.write_predictions(directory, run, inputs, callbacks)
+    write_text(directory.table, metrics_table(run.history))
+    write_json(directory.results, run.summary())
+    facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
+    write_text(directory.report, run_page(replace(facts, pictures=task.pictures(run.model, inputs, facts))))
+    read = {name: value for name, value in facts.settings.items() if name not in settings_of_others(task.name)}
+    write_text(directory.card, model_card(replace(facts, settings=read), task.card(run.model)))
+    run.model.save(directory.model, directory.description)
+    directory.tidy()

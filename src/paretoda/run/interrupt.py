@@ -14,10 +14,10 @@ class InterruptedRunError(RuntimeError):
 
 
 class StopRequest:
-    """Whether Ctrl-C was pressed, or somebody asked the process to end.
+    """Signal handler that remembers whether Ctrl-C was pressed or SIGTERM was sent.
 
     Args:
-        copies: how often it arrives; torchrun passes it on to processes that the terminal has told already.
+        copies: How often one request arrives; torchrun passes it on to processes that have it from the terminal.
     """
 
     def __init__(self, copies: int = 1) -> None:
@@ -25,7 +25,7 @@ class StopRequest:
         self._left = copies
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Remember the first; let the second through."""
+        """Remember the first request; let the second one through."""
         if not self._left:
             signal.default_int_handler(number, frame)
         self.made = True
@@ -34,9 +34,9 @@ class StopRequest:
 
 @contextmanager
 def stop_requests(copies: int = 1) -> Iterator[StopRequest]:
-    """Inside, Ctrl-C and SIGTERM set a flag (in the main thread; elsewhere nothing changes).
+    """Let Ctrl-C and SIGTERM set a flag instead of ending the process, in the main thread; elsewhere nothing changes.
 
-    Who has a handler of his own for SIGTERM keeps it.
+    An existing SIGTERM handler is left in place.
     """
     request = StopRequest(copies)
     if threading.current_thread() is not threading.main_thread():

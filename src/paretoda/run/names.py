@@ -151,3 +151,8 @@ def parse_size(size: str | None) -> tuple[int, int] | None:
     if not (whole and min(int(width), int(height)) >= 8 and max(int(width), int(height)) <= LONGEST):
         raise ValueError(f"a size is WIDTHxHEIGHT, such as 160x120, with sides of 8 to {LONGEST}; not {size!r}")
     return int(width), int(height)
+
+
+def settings_of_others(task: str) -> set[str]:
+    """Return the settings that only other tasks read."""
+    return {name for other, names in ALONE.items() if other != task for name in names}

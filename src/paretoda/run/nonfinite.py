@@ -1,4 +1,4 @@
-"""Steps whose loss or gradient is NaN or infinite: some may be left out, the next one ends the run."""
+"""Steps whose loss or gradient is NaN or infinite: a few may be left out, the next one ends the run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class DivergedError(NonFiniteError):
 
 
 class TolerantStep:
-    """A step that may fail to be finite a few times; what it had changed by then is put back.
+    """A step that may be NaN or infinite a few times; what it had changed by then is restored.
 
     Args:
-        step: is taken.
-        allowed: how many steps of the run may be left out.
-        say: is told of each.
+        step: The step to take.
+        allowed: How many steps of the run may be left out.
+        say: Called with a sentence for each step that is left out.
     """
 
     def __init__(self, step: Step, allowed: int, say: Callable[[str], None]) -> None:
@@ -41,7 +41,7 @@ class TolerantStep:
         self._step.advance(progress)
 
     def __call__(self, batch: Batch) -> Report:
-        """Take one step, or none."""
+        """Take one step, or leave it out."""
         if self._allowed <= self.skipped:
             return self._step(batch)
         before = copy.deepcopy(state_of(self._step, 0))  # BatchNorm has seen the batch before its loss is known
@@ -57,13 +57,13 @@ class TolerantStep:
 
 
 def explain_failure(error: NonFiniteError, taken: int, steps: int, skipped: int) -> NonFiniteError:
-    """The error that ends a run, with what to do.
+    """Return the error that ends a run, with what to do.
 
     Args:
-        error: what was not finite.
-        taken: how many steps are behind.
-        steps: of the run.
-        skipped: how many were left out.
+        error: The error that says what was not finite.
+        taken: Number of steps taken so far.
+        steps: Number of steps of the run.
+        skipped: Number of steps that were left out.
     """
     if isinstance(error, DivergedError):
         return error
@@ -77,7 +77,7 @@ def explain_failure(error: NonFiniteError, taken: int, steps: int, skipped: int)
 
 
 def check_parameters(step: Step, taken: int, steps: int) -> None:
-    """Raise where a network is no longer finite: it must not take the place of a good checkpoint."""
+    """Raise DivergedError where a network is no longer finite: it must not replace a good checkpoint."""
     for name, parameter in step.modules().named_parameters():
         if not bool(torch.isfinite(parameter).all()):
             raise DivergedError(

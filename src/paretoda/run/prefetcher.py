@@ -1,33 +1,32 @@
-"""The batches of a run, read ahead by the data's threads while the steps before them are taken."""
+"""The batches of a run, read ahead by threads while earlier steps are taken."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from types import TracebackType
 
-from paretoda.data import DomainPair
+from paretoda.data.pair import Pair
 from paretoda.data.prefetching import prefetch
-from paretoda.data.segmentation import ScenePair
 from paretoda.training.snapshot import on_device, pinned
 from paretoda.training.step import Step
 from paretoda.types import Batch
 
 
 class Prefetcher:
-    """Called with each step's number in turn, its batch where the model is; as a context, its threads end with it.
+    """Returns the batch of each step on the model's device; as a context manager, it ends its threads.
 
     Args:
-        pair: the data.
-        step: that reads the batches.
-        numbers: of the steps to come.
-        every: at these steps a guide is likely wanted; where it was not read ahead, it is read on the spot.
+        pair: Source and target.
+        step: The step that reads the batches.
+        numbers: Numbers of the steps to come.
+        every: A guide is expected at every so many steps; where it was not read ahead, it is read on demand.
     """
 
-    def __init__(self, pair: DomainPair | ScenePair, step: Step, numbers: range, every: int) -> None:
+    def __init__(self, pair: Pair, step: Step, numbers: range, every: int) -> None:
         self._pair, self._step, self._every = pair, step, every
         self._numbers = iter(numbers)
         self._guided = step.guide is not None
-        self._read = prefetch(self._likely, numbers, pair.workers) if pair.workers else None
+        self._read = prefetch(self._read_ahead, numbers, pair.workers) if pair.workers else None
 
     def __enter__(self) -> Prefetcher:
         return self
@@ -39,7 +38,7 @@ class Prefetcher:
             self._read.close()
 
     def __call__(self, number: int) -> Batch:
-        """The batch of the step; the numbers must come in order."""
+        """Return the batch of a step; steps must be asked for in order."""
         if self._read is None:
             batch = self._batch(number, guide=self._step.wants_guide)
         else:
@@ -49,15 +48,15 @@ class Prefetcher:
         return on_device(batch, self._step.device)
 
     def _batch(self, number: int, *, guide: bool) -> Batch:
-        """Of several processes, this one's share."""
+        """Read this process's share of the batch."""
         return self._pair.batch(number, guide=guide, processes=self._step.processes)
 
-    def _likely(self, number: int) -> Batch:
+    def _read_ahead(self, number: int) -> Batch:
         guide = self._guided and number % self._every == 0
         return pinned(self._batch(number, guide=guide), self._step.device)
 
     def _as_wanted(self, batch: Batch, number: int) -> Batch:
-        """Exactly what would have been read without threads."""
+        """Return exactly what would have been read without threads."""
         if not self._step.wants_guide:
             return replace(batch, guide=None, guide_index=None)
         return batch if batch.guide is not None else self._batch(number, guide=True)

@@ -1,4 +1,4 @@
-"""What every finished run has, whatever its task, and what its files say of it."""
+"""A finished run: its models, its history, and what is known of it without labels."""
 
 from __future__ import annotations
 
@@ -16,23 +16,30 @@ _UNFINISHED = "This run has not finished: there are no predictions and no scores
 
 
 @dataclass(frozen=True, eq=False, kw_only=True, repr=False)
-class RunResult:
-    """A finished run without its networks.
+class Run:
+    """What `paretoda.adapt` returns.
 
     Args:
-        settings: of the run.
-        classes: names of the classes.
-        history: one line a step: losses, weights, move, cosines.
-        scores: of the chosen model, by label-free validators; higher is better.
-        candidates: steps and scores of all candidates.
-        chosen: after how many steps the chosen model was taken.
-        sentences: what the user should know, in plain words: the choice, disagreement, negative transfer, data notes.
-        negative_transfer: the sentence that adaptation may have made the model worse; None where nothing says so.
-        directory: its files; None where nothing was written.
+        settings: Settings of the run.
+        classes: Names of the classes.
+        model: The chosen model, ready to predict on the target.
+        source_model: The same networks for data of the source, whose inputs may be scaled differently.
+        last: The model after the last step.
+        history: One entry for each step: losses, weights, move, cosines.
+        scores: Scores of the chosen model by label-free validators; higher is better.
+        candidates: Steps and scores of all candidates.
+        chosen: Number of steps after which the chosen model was taken.
+        sentences: What the user should know, in plain words: the choice, disagreement of validators, negative
+            transfer, notes on the data.
+        negative_transfer: The sentence that adaptation may have made the model worse; None where nothing says so.
+        directory: Directory of its files; None where nothing was written.
     """
 
     settings: Settings
     classes: tuple[str, ...]
+    model: Any
+    source_model: Any
+    last: Any
     history: list[dict[str, Any]]
     scores: dict[str, float]
     candidates: list[dict[str, Any]]
@@ -40,6 +47,27 @@ class RunResult:
     sentences: tuple[str, ...]
     negative_transfer: str | None = None
     directory: Path | None = None
+
+    def predict(self, inputs: Any, *, refined: bool = False) -> list[Any]:
+        """Predict samples of the target with the chosen model.
+
+        Args:
+            inputs: Samples of the target: a path, an array, a dataset.
+            refined: Use the refined predictions of a run with the target loss "tcm".
+
+        Returns:
+            The name of the most probable class of each sample; for segmentation, the label map of each image.
+        """
+        return list(self.model.predict(inputs, refined=refined))
+
+    def predict_proba(self, inputs: Any, *, refined: bool = False) -> Any:
+        """Return class probabilities of target samples, shape (n, K); for segmentation, a list of maps (K, h, w).
+
+        Args:
+            inputs: Samples of the target: a path, an array, a dataset.
+            refined: Use the refined predictions of a run with the target loss "tcm".
+        """
+        return self.model.predict_proba(inputs, refined=refined)
 
     @property
     def moves(self) -> dict[str, int]:
@@ -54,7 +82,7 @@ class RunResult:
         return run_cell(
             CellFacts(
                 heading=self._trained,
-                kept=f"{self._kept}; {len(self.classes)} classes: {_shortened(self.classes)}",
+                kept=f"{self._kept}; {len(self.classes)} classes: {_shorten(self.classes)}",
                 history=self.history,
                 scores=self.scores,
                 sentences=self.sentences,
@@ -72,7 +100,7 @@ class RunResult:
         return f"the model after step {self.chosen} of {self.settings.steps} was kept"
 
     def summary(self) -> dict[str, Any]:
-        """The results as plain values, for results.json and `--json`."""
+        """Return the results as plain values, for results.json and `--json`."""
         return {
             "chosen_step": self.chosen,
             "scores": self.scores,
@@ -82,13 +110,13 @@ class RunResult:
         }
 
 
-def _shortened(names: tuple[str, ...], most: int = 12) -> str:
-    """The first names, and that there are more."""
+def _shorten(names: tuple[str, ...], most: int = 12) -> str:
+    """Join the first names and say whether there are more."""
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
 def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
-    """What the page of a run shows, from its files; it may still be under way. Without pictures."""
+    """Read what the page of a run shows from its files, without pictures; the run may still be going on."""
     settings, given = directory.read_config()
     results = directory.read_results()
     return RunFacts(

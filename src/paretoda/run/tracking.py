@@ -1,4 +1,4 @@
-"""Trackers: what happens in a run, written for the pages that users watch; needs the extra `track`."""
+"""Trackers: the course of a run, written for TensorBoard; needs the extra `track`."""
 
 # Imports inside functions: TensorBoard is an extra.
 # ruff: noqa: PLC0415
@@ -24,21 +24,21 @@ class Tracker:
     """Writes numbers by name and step.
 
     Args:
-        writer: TensorBoard's; None: nobody watches.
+        writer: TensorBoard's writer; None: nothing is written.
     """
 
     writer: SummaryWriter | None
 
     def step(self, line: Mapping[str, Any], lr: float) -> None:
-        """The losses, weights and cosines of a step, and its learning rate."""
+        """Write the losses, weights and cosines of a step, and its learning rate."""
         self._add({**scalars(line), "lr": lr}, line["step"])
 
     def scores(self, taken: int, found: Mapping[str, float]) -> None:
-        """A candidate's label-free scores."""
+        """Write the label-free scores of a candidate."""
         self._add({f"score/{name}": score for name, score in found.items()}, taken)
 
     def flush(self) -> None:
-        """Have on the disk what a checkpoint knows of."""
+        """Flush to disk, so that a checkpoint is never ahead of the tracker."""
         if self.writer is not None:
             self.writer.flush()
 
@@ -50,12 +50,12 @@ class Tracker:
 
 @contextmanager
 def open_tracker(settings: Settings, directory: RunDirectory | None, first: int) -> Iterator[Tracker]:
-    """The tracker of a run, closed however the run ends.
+    """Open the tracker of a run; it is closed however the run ends.
 
     Args:
-        settings: of the run.
-        directory: None: nothing is written.
-        first: how many steps are behind; what a killed run wrote of later ones is taken back.
+        settings: Settings of the run.
+        directory: Directory of the run; None: nothing is written.
+        first: Number of steps taken so far; what a killed run has written about later steps is removed.
     """
     if directory is None or settings.track == "none":
         yield Tracker(None)
@@ -68,7 +68,7 @@ def open_tracker(settings: Settings, directory: RunDirectory | None, first: int)
 
 
 def check_tracker(settings: Settings, directory: RunDirectory | None) -> None:
-    """Raise, before anything is read, where the wanted tracker cannot write."""
+    """Raise SettingsError, before any data are read, where the tracker cannot write."""
     if settings.track == "none":
         return
     if directory is None:

@@ -1,4 +1,4 @@
-"""The training of a run: steps, refreshes, candidates, checkpoints, and going on after a stop."""
+"""The training of a run: steps, refreshes, candidates, checkpoints, and resuming after a stop."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from paretoda.data import DomainPair
-from paretoda.data.segmentation import ScenePair
+from paretoda.data.pair import Pair
 from paretoda.gradients import NonFiniteError, Report
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
@@ -31,9 +30,9 @@ class Trained:
     """What training leaves behind.
 
     Args:
-        step: with the networks as they are after the last step.
-        candidates: states along the way and their scores.
-        history: one line a step.
+        step: The step with its networks after the last step.
+        candidates: States along the way and their scores.
+        history: One entry for each step.
     """
 
     step: Step
@@ -43,7 +42,7 @@ class Trained:
 
 def train(
     settings: Settings,
-    pair: DomainPair | ScenePair,
+    pair: Pair,
     step: Step,
     *,
     directory: RunDirectory | None = None,
@@ -54,24 +53,29 @@ def train(
     """Train from the beginning, or from the last checkpoint.
 
     Args:
-        settings: of the run.
-        pair: the data.
-        step: at its beginning.
-        directory: for metrics, checkpoints and candidates; None: nothing is written. Of several processes, the first
-            writes, and all read.
-        resume: go on from the directory's checkpoint.
-        after: called after every step.
-        say: told of a damaged checkpoint and of steps that are left out.
+        settings: Settings of the run.
+        pair: Source and target.
+        step: The step before training.
+        directory: Directory for metrics, checkpoints and candidates; None: nothing is written. Of several processes,
+            the first one writes and all read.
+        resume: Whether to continue from the directory's checkpoint.
+        after: Hooks that are called after every step.
+        say: Called with sentences about damaged checkpoints and steps that are left out.
+
+    Raises:
+        NonFiniteError: A loss, a gradient or a parameter is NaN or infinite.
+        InterruptedRunError: The user has stopped the run.
+        CheckpointError: The checkpoint cannot be used.
     """
     device, processes = step.device, step.processes
     writes = processes.rank == 0
     with own_chance(device), stop_requests(1 if processes.size == 1 else 2) as stop:
         candidates = Candidates(settings.select, directory, processes)
-        looks = Snapshots(pair, step)
+        snapshots = Snapshots(pair, step)
         tolerant = TolerantStep(step, settings.skip_nonfinite, say)
         first = 0
         if resume and directory is not None:
-            first = _go_on(step, directory, candidates, tolerant, say)
+            first = _resume(step, directory, candidates, tolerant, say)
             if first > settings.steps:
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
         processes.first(step.modules().state_dict().values())
@@ -90,10 +94,10 @@ def train(
             if saved:
                 check_parameters(step, taken, settings.steps)
             if taken % settings.candidate_every == 0 or last:
-                candidates.add(taken, step, partial(looks.after, taken))
+                candidates.add(taken, step, partial(snapshots.after, taken))
                 tracker.scores(taken, candidates.scores[-1])
             if directory is not None and saved:
-                # Where sums on GPUs differ in the last bits, the heads go on from the same ones again.
+                # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
                 processes.first(step.modules().state_dict().values())
                 if writes:
                     directory.sync_metrics()
@@ -102,8 +106,8 @@ def train(
                         directory.checkpoint, step, taken, {**candidates.to_plain(), "skipped": tolerant.skipped}
                     )
             if stopped:
-                processes.any(True)  # nobody leaves before the first process has saved
-                raise InterruptedRunError(_how_to_go_on(taken, settings.steps, directory))
+                processes.any(True)  # no process leaves before the first one has saved
+                raise InterruptedRunError(_explain_resuming(taken, settings.steps, directory))
 
         try:
             with (
@@ -115,7 +119,7 @@ def train(
                     batches,
                     steps=settings.steps,
                     first=first,
-                    before=_before(settings, step, looks),
+                    before=_before(settings, step, snapshots),
                     after=[record, keep, *after],
                 )
         except NonFiniteError as error:
@@ -123,10 +127,10 @@ def train(
         return Trained(step, candidates, history)
 
 
-def _go_on(
+def _resume(
     step: Step, directory: RunDirectory, candidates: Candidates, tolerant: TolerantStep, say: Callable[[str], None]
 ) -> int:
-    """Read the checkpoint, in every process; returns how many steps are behind it."""
+    """Restore the checkpoint in every process; return how many steps had been taken."""
     state = read_checkpoint(directory.checkpoint, say)
     first = restore_step(step, state)
     candidates.restore(state["extra"])
@@ -139,15 +143,15 @@ def _go_on(
 
 
 def _history(directory: RunDirectory | None, first: int, *, writes: bool) -> list[dict[str, object]]:
-    """The lines of the steps that are behind; who writes leaves no others in the file."""
+    """Return the entries of the steps taken so far; the process that writes removes all others from the file."""
     if directory is None:
         return []
     if writes:
-        return directory.first_metrics(first)
+        return directory.keep_metrics(first)
     return directory.read_metrics()[:first] if first else []
 
 
-def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str:
+def _explain_resuming(taken: int, steps: int, directory: RunDirectory | None) -> str:
     if directory is None:
         return f"stopped after {taken} of {steps} steps"
     place = shlex.quote(str(directory.path))
@@ -156,33 +160,33 @@ def _how_to_go_on(taken: int, steps: int, directory: RunDirectory | None) -> str
 
 @dataclass(eq=False)
 class Snapshots:
-    """Snapshots of the model; one that a candidate and a refresh want after the same step is taken once.
+    """Snapshots of the model; a candidate and a refresh after the same step share one.
 
     Args:
-        pair: the data.
-        step: with the model.
+        pair: Source and target.
+        step: The step with the model.
     """
 
-    pair: DomainPair | ScenePair
+    pair: Pair
     step: Step
     _last: tuple[int, Snapshot] | None = None
 
     def after(self, taken: int) -> Snapshot:
-        """The whole sets as the model sees them after so many steps."""
+        """Return a snapshot of the whole sets after so many steps."""
         if self._last is None or self._last[0] != taken:
             found = take_snapshot(self.pair, self.step.model, self.step.device, processes=self.step.processes)
             self._last = (taken, found)
         return self._last[1]
 
 
-def _before(settings: Settings, step: Step, looks: Snapshots) -> Callable[[int], None]:
-    """Seed the step by its number, so that a resumed run draws the same; look at the whole sets now and then."""
+def _before(settings: Settings, step: Step, snapshots: Snapshots) -> Callable[[int], None]:
+    """Return a hook that seeds the step by its number, so that a resumed run draws the same, and refreshes objectives."""
     refreshed = [part for part in step.parts if part.refreshes]
 
     def before(index: int) -> None:
         due = refreshed if index % settings.refresh_every == 0 else [part for part in refreshed if part.due]
         if due:
-            snapshot = looks.after(index)
+            snapshot = snapshots.after(index)
             for part in due:
                 part.refresh(snapshot)
         seed_everything(settings.seed, "step", index)

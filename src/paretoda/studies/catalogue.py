@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from paretoda.run.directory.directory import environment
+from paretoda.run.directory.directory import read_versions
 from paretoda.studies.ablation import ablation
 from paretoda.studies.backbones import backbones
 from paretoda.studies.front import front
@@ -42,7 +42,7 @@ def make_study(name: str, ask: StudyRequest, command: str) -> Page:
         "seeds": f"0 to {ask.seeds - 1}",
         "steps": str(ask.steps or "the study's own"),
         "selection": "the ensemble of validators, where a table says chosen; the last step elsewhere",
-        **environment(),
+        **read_versions(),
     }
     page = replace(page, facts=facts)
     page.write(ask.directory)

@@ -13,8 +13,8 @@ from paretoda.models.classifier import make_model
 from paretoda.models.segmentation.segmenter import make_segmenter
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.tasks.classification.predictor import Predictor
-from paretoda.tasks.segmentation.predictor import ScenePredictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 
 CLASSES = ("cat", "dög", "<b>x</b>")
 
@@ -38,40 +38,40 @@ def image_transform(size: int, channels: int, augment: str = "none") -> ImageTra
     return ImageTransform(size, channels, (0.4, 0.5, 0.6)[:channels], (0.2, 0.3, 0.25)[:channels], augment)
 
 
-def features() -> Predictor:
+def features() -> ClassificationPredictor:
     transform = FeatureTransform(torch.randn(7) * 5, torch.rand(7) + 0.5)
     model = make_model("mlp", (7,), 3, bottleneck=8, dropout=0.5)
-    return Predictor(CLASSES, transform, model, refiner=Tcm(8, 3, width=4), temperature=1.5)
+    return ClassificationPredictor(CLASSES, transform, model, refiner=Tcm(8, 3, width=4), temperature=1.5)
 
 
-def hypernetwork() -> Predictor:
+def hypernetwork() -> ClassificationPredictor:
     model = make_model("mlp", (7,), 3, bottleneck=8, losses=("source", "alignment"))
-    return Predictor(CLASSES, identity(7), model)
+    return ClassificationPredictor(CLASSES, identity(7), model)
 
 
-def digits(backbone: str = "cnn", channels: int = 1) -> Predictor:
+def digits(backbone: str = "cnn", channels: int = 1) -> ClassificationPredictor:
     model = make_model(backbone, (channels, 28, 28), 3, bottleneck=8)
-    return Predictor(CLASSES, image_transform(28, channels, "light"), model, refiner=Tcm(8, 3, width=4))
+    return ClassificationPredictor(CLASSES, image_transform(28, channels, "light"), model, refiner=Tcm(8, 3, width=4))
 
 
-def photos() -> Predictor:
+def photos() -> ClassificationPredictor:
     model = make_model("resnet18", (3, 32, 32), 3, bottleneck=8)
-    return Predictor(CLASSES, image_transform(32, 3), model)
+    return ClassificationPredictor(CLASSES, image_transform(32, 3), model)
 
 
-def frozen() -> Predictor:
+def frozen() -> ClassificationPredictor:
     backbone = lively(make_backbone("efficientnet-lite0", (3, 32, 32)))
     scaling = FeatureTransform(torch.randn(1280), torch.rand(1280) + 0.5)
     model = make_model("mlp", (1280,), 3, bottleneck=8)
-    return Predictor(CLASSES, image_transform(32, 3), model, ("efficientnet-lite0", backbone), scaling)
+    return ClassificationPredictor(CLASSES, image_transform(32, 3), model, ("efficientnet-lite0", backbone), scaling)
 
 
-def scenes(backbone: str = "dilated") -> ScenePredictor:
+def scenes(backbone: str = "dilated") -> SegmentationPredictor:
     model = make_segmenter(backbone, 3)
-    return ScenePredictor(CLASSES, ((0, 0, 0),) * 3, SceneTransform((40, 24)), model, Tcm(64, 3, width=4))
+    return SegmentationPredictor(CLASSES, ((0, 0, 0),) * 3, SceneTransform((40, 24)), model, Tcm(64, 3, width=4))
 
 
-def saved(predictor: Predictor | ScenePredictor, folder: Path) -> Path:
+def saved(predictor: ClassificationPredictor | SegmentationPredictor, folder: Path) -> Path:
     """The directory of a run with this model."""
     lively(predictor.model)
     if predictor.refiner is not None:

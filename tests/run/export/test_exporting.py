@@ -13,7 +13,7 @@ from paretoda.errors import RunError
 from paretoda.run.export import formats as writing
 from paretoda.run.export.export import export_run
 from paretoda.tasks.classification.predictor import load_predictor
-from paretoda.tasks.segmentation.predictor import load_scene_predictor
+from paretoda.tasks.segmentation.predictor import load_predictor
 
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -117,7 +117,7 @@ def test_another_point_of_the_front_is_another_file(tmp_path):
         exported = export_run(run, "onnx", tmp_path / f"{name}.onnx", preference=preference)
         found[name] = answers(exported.path, x)["probabilities"]
         model = load_predictor(run / "model.safetensors", run / "model.json")
-        model = model if preference is None else model.preferring(preference)
+        model = model if preference is None else model.with_preference(preference)
         wanted = model.probabilities(open_samples(x, labelled=False))
         np.testing.assert_allclose(found[name], wanted, atol=1e-5)
     assert np.abs(found["own"] - found["corner"]).max() > 1e-3
@@ -169,7 +169,7 @@ def test_without_transforms_the_size_is_free_where_the_network_allows(tmp_path, 
 def test_a_segmenter_gives_the_maps_that_predict_gives(tmp_path, kind, backbone):
     run = made.saved(made.scenes(backbone), tmp_path / "run")
     exported = export_run(run, kind, transforms=True, refined=True)
-    model = load_scene_predictor(run / "model.safetensors", run / "model.json")
+    model = load_predictor(run / "model.safetensors", run / "model.json")
     for shape in ((1, 50, 33, 3), (2, 24, 40, 3)):
         pictures = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
         found = answers(exported.path, pictures)

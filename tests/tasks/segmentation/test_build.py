@@ -12,9 +12,9 @@ from paretoda.data.transforms import IMAGENET
 from paretoda.models.backbones.efficientnet import EfficientNetLite0
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.settings import make_settings
-from paretoda.tasks.segmentation.build import make_optimiser, make_scene_model, make_scene_objectives
-from paretoda.tasks.segmentation.inputs import scene_pair_settings
-from paretoda.tasks.segmentation.predictor import load_scene_predictor
+from paretoda.tasks.segmentation.build import make_model, make_objectives, make_optimiser
+from paretoda.tasks.segmentation.inputs import make_pair_settings
+from paretoda.tasks.segmentation.predictor import load_predictor
 
 
 @pytest.mark.parametrize(
@@ -30,8 +30,8 @@ from paretoda.tasks.segmentation.predictor import load_scene_predictor
 def test_the_target_loss_asks_for_the_frequencies_that_the_source_loss_teaches(streets, given, power):
     source, target, _ = streets
     settings = make_settings({"task": "segmentation", "method": "advent+tcm", "batch_size": 2, **given})
-    pair = make_scene_pair(source, target, scene_pair_settings(settings))
-    objective = make_scene_objectives(settings, pair, make_scene_model(settings, pair))["target"]
+    pair = make_scene_pair(source, target, make_pair_settings(settings))
+    objective = make_objectives(settings, pair, make_model(settings, pair))["target"]
     shares = pair.source_frequencies()
     if power is None:
         assert objective.inner.prior.log is None
@@ -65,9 +65,9 @@ def weights(tmp_path):
 def test_rates_of_network_head_and_adversaries(streets, backbone, given, rates):
     source, target, _ = streets
     settings = make_settings({"task": "segmentation", "backbone": backbone, "batch_size": 2, **given})
-    pair = make_scene_pair(source, target, scene_pair_settings(settings))
-    model = make_scene_model(settings, pair)
-    optimiser = make_optimiser(settings, model, make_scene_objectives(settings, pair, model))
+    pair = make_scene_pair(source, target, make_pair_settings(settings))
+    model = make_model(settings, pair)
+    optimiser = make_optimiser(settings, model, make_objectives(settings, pair, model))
     assert [group["lr"] for group in optimiser.param_groups] == pytest.approx(rates)
 
 
@@ -80,7 +80,7 @@ def test_pixels_are_the_numbers_that_the_weights_of_the_backbone_know(streets):
         ({}, None),
     ]:
         settings = make_settings({"task": "segmentation", "batch_size": 2, **given})
-        found = make_scene_pair(source, target, scene_pair_settings(settings)).target.transform.normalise(image)
+        found = make_scene_pair(source, target, make_pair_settings(settings)).target.transform.normalise(image)
         mean, std = (torch.tensor(row).view(3, 1, 1) for row in IMAGENET)
         torch.testing.assert_close(found, (image / 255 - mean) / std if wanted is None else wanted)
 
@@ -104,7 +104,7 @@ def test_a_run_says_its_weights_goes_on_and_predicts_without_their_file(streets,
     stem = "encoder.body.trunk._conv_stem.weight"
     assert torch.equal(whole.model.model.state_dict()[stem], torch.load(file)["_conv_stem.weight"])
     Path(file).unlink()
-    alone = load_scene_predictor(tmp_path / "run" / "model.safetensors", tmp_path / "run" / "model.json")
+    alone = load_predictor(tmp_path / "run" / "model.safetensors", tmp_path / "run" / "model.json")
     assert torch.equal(alone.probabilities(target[0]), whole.model.probabilities(target[0]))
 
 

@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from paretoda.errors import RunError
-from paretoda.tasks.segmentation.label_files import FileNames, write_maps
-from paretoda.tasks.segmentation.predictor import Scene, ScenePredictor
+from paretoda.tasks.segmentation.map_files import FileNames, write_maps
+from paretoda.tasks.segmentation.predictor import Scene, SegmentationPredictor
 
 parts = st.sampled_from(["..", ".", "", "/", "//", "a", "a.png", "b-overlay.png", "\\", "...", "etc", ".png", "~"])
 
@@ -40,7 +40,7 @@ class Names:
 
 
 def written(folder: Path, *names: str) -> None:
-    model: ScenePredictor = Names()  # type: ignore[assignment]
+    model: SegmentationPredictor = Names()  # type: ignore[assignment]
     write_maps(map(scene, names), model, folder, overlays=True, count=len(names), told=None)
 
 

@@ -8,7 +8,7 @@ from paretoda.data.segmentation import open_scenes
 from paretoda.errors import RunError
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.ensemble import load_scene_mean, mean_of_scenes
-from paretoda.tasks.segmentation.run import measured
+from paretoda.tasks.segmentation.results import measure_maps
 
 CPU = torch.device("cpu")
 
@@ -49,7 +49,7 @@ def test_scenes_and_measures_are_those_of_the_mean(paths, streets):
         assert np.array_equal(scene.labels, labels)
     valid = truth[:2] != 255
     right = (np.stack(wanted) == truth[:2])[valid].mean()
-    assert measured(both, samples).scores.accuracy == pytest.approx(right)
+    assert measure_maps(both, samples).scores.accuracy == pytest.approx(right)
 
 
 def test_a_mean_is_not_saved_as_if_it_were_its_first_run(paths, tmp_path):

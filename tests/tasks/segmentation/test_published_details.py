@@ -12,9 +12,9 @@ from paretoda.data.segmentation import make_scene_pair
 from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.settings import make_settings, source_only
-from paretoda.tasks.segmentation.build import make_scene_model, make_scene_objectives
-from paretoda.tasks.segmentation.inputs import scene_pair_settings
-from paretoda.tasks.segmentation.predictor import load_scene_predictor
+from paretoda.tasks.segmentation.build import make_model, make_objectives
+from paretoda.tasks.segmentation.inputs import make_pair_settings
+from paretoda.tasks.segmentation.predictor import load_predictor
 
 SHORT = {**QUICK, "steps": 2, "evaluate_every": 2, "select": "last"}
 TAUGHT = "alignment.warm_up=0.1"
@@ -23,8 +23,8 @@ TAUGHT = "alignment.warm_up=0.1"
 def objectives(streets, **given):
     source, target, _ = streets
     settings = make_settings({"task": "segmentation", "batch_size": 2, "scheme": "linear", **given})
-    pair = make_scene_pair(source, target, scene_pair_settings(settings))
-    return make_scene_objectives(settings, pair, make_scene_model(settings, pair))
+    pair = make_scene_pair(source, target, make_pair_settings(settings))
+    return make_objectives(settings, pair, make_model(settings, pair))
 
 
 @pytest.mark.parametrize(
@@ -115,14 +115,14 @@ def test_the_floor_is_kept_with_the_model_and_a_file_without_one_is_read(streets
     source, target, _ = streets
     run = segment(source, target, tmp_path / "run", method="advent", options=["target.floor=-0.5"], **SHORT)
     directory = RunDirectory(tmp_path / "run")
-    alone = load_scene_predictor(directory.model, directory.description)
+    alone = load_predictor(directory.model, directory.description)
     assert alone.refiner.floor == -0.5
     refined = alone.probabilities(target[0], refined=True)
     assert torch.equal(refined, run.model.probabilities(target[0], refined=True))
     facts = json.loads(directory.description.read_text())
     del facts["refiner"]["floor"]
     directory.description.write_text(json.dumps(facts))
-    older = load_scene_predictor(directory.model, directory.description)
+    older = load_predictor(directory.model, directory.description)
     assert older.refiner.floor is None
     assert not torch.equal(older.probabilities(target[0], refined=True), refined)
 

@@ -14,9 +14,9 @@ from paretoda.errors import RunError, SettingsError
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 from paretoda.report.scenes import hexadecimal
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.tasks.segmentation.label_files import FileNames
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_scene_predictor
-from paretoda.tasks.segmentation.run import measured
+from paretoda.tasks.segmentation.map_files import FileNames
+from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
+from paretoda.tasks.segmentation.results import measure_maps
 
 METHODS = [name for name in SEGMENTATION_METHODS if name != "cycada"]
 
@@ -55,7 +55,7 @@ def test_training_lowers_the_loss_and_helps_on_the_target(streets):
     )
     first, last = run.history[0]["losses"]["source"], run.history[-1]["losses"]["source"]
     assert last < 0.6 * first
-    found = measured(run.model, open_scenes((target, truth, source[2]), labelled=True))
+    found = measure_maps(run.model, open_scenes((target, truth, source[2]), labelled=True))
     layout = found.counts.sum(1).max() / found.counts.sum()
     assert found.scores.accuracy > layout + 0.05, "better than one class for all"
 
@@ -78,7 +78,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     with Image.open(found[3]) as picture:
         assert picture.mode == "P"
         stored = np.asarray(picture)
-    alone = load_scene_predictor(directory.model, directory.description)
+    alone = load_predictor(directory.model, directory.description)
     samples = open_scenes(target, labelled=False)
     assert np.array_equal(next(alone.scenes(samples, places=[3])).labels, stored)
     page = directory.report.read_text()
@@ -150,10 +150,10 @@ def test_damaged_models_are_refused_with_a_sentence(folders, tmp_path):
     facts["colours"] = facts["colours"][:-1]
     directory.description.write_text(json.dumps(facts))
     with pytest.raises(RunError, match="names and 10 colours"):
-        load_scene_predictor(directory.model, directory.description)
+        load_predictor(directory.model, directory.description)
     directory.model.write_bytes(b"nonsense")
     with pytest.raises(RunError, match="damaged or no model"):
-        load_scene_predictor(directory.model, directory.description)
+        load_predictor(directory.model, directory.description)
 
 
 def test_names_of_images_never_leave_the_folder_and_never_meet():

@@ -16,9 +16,9 @@ from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.ensemble import load_scene_mean
 from paretoda.run.settings import make_settings, source_only
-from paretoda.tasks.segmentation.build import make_scene_step
-from paretoda.tasks.segmentation.inputs import open_scene_inputs
-from paretoda.tasks.segmentation.teachers import open_teachers, teach, teachers_labels
+from paretoda.tasks.segmentation.build import build_segmentation
+from paretoda.tasks.segmentation.inputs import open_inputs
+from paretoda.tasks.segmentation.teachers import label_target, open_teachers, teacher_labels
 from paretoda.types import IGNORE
 
 CPU = torch.device("cpu")
@@ -34,7 +34,7 @@ def paths(bands):
 
 def pair_of(streets, **more):
     settings = make_settings({"task": "segmentation", **FDA, **more})
-    return settings, open_scene_inputs(settings, streets[0], streets[1], lambda _: None).pair
+    return settings, open_inputs(settings, streets[0], streets[1], lambda _: None).pair
 
 
 def seen(teachers, pair):
@@ -46,7 +46,7 @@ def seen(teachers, pair):
 
 def test_of_every_class_the_upper_third_is_labelled_and_all_above_nine_tenths(paths, streets):
     pair, teachers = pair_of(streets)[1], load_scene_mean(paths, CPU)
-    labels = teachers_labels(teachers, pair, SIZE, None, None)
+    labels = teacher_labels(teachers, pair, SIZE, None, None)
     assert labels.dtype == torch.uint8
     assert labels.shape == (len(pair.target_train), *SIZE)
     predicted, confidence = seen(teachers, pair)
@@ -74,7 +74,7 @@ def test_certain_pixels_are_all_labelled(paths, streets, monkeypatch):
         return (50 * sharp(self, image, refined=refined).log()).softmax(0)
 
     monkeypatch.setattr(type(teachers), "probabilities", certain)
-    labels = teachers_labels(teachers, pair, SIZE, None, None)
+    labels = teacher_labels(teachers, pair, SIZE, None, None)
     predicted, confidence = seen(teachers, pair)
     sure = confidence > 0.9 + 1e-6
     assert sure.float().mean() > 0.5
@@ -90,7 +90,7 @@ def test_held_out_images_are_not_read_and_the_progress_is_told(paths, streets, m
         return read(self, index)
 
     monkeypatch.setattr(type(pair.target.samples), "read", noted)
-    teachers_labels(teachers, pair, SIZE, 0, lambda *what: told.append(what))
+    teacher_labels(teachers, pair, SIZE, 0, lambda *what: told.append(what))
     assert len(pair.target_held_out)
     assert sorted(places) == sorted(pair.target_train.tolist())
     assert told[-1] == ("labelling the target", len(places), len(places))
@@ -100,10 +100,10 @@ def test_held_out_images_are_not_read_and_the_progress_is_told(paths, streets, m
 @pytest.mark.parametrize("joined", [False, True])
 def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined):
     settings, pair = pair_of(streets, joined=joined, teachers=paths)
-    step, said = make_scene_step(settings, pair, CPU), []
-    teach(open_teachers(settings, pair, CPU), settings, pair, step, Callbacks(say=said.append))
+    step, said = build_segmentation(settings, pair, CPU), []
+    label_target(open_teachers(settings, pair, CPU), settings, pair, step, Callbacks(say=said.append))
     (found,) = [part for each in step.objectives.values() for part in each.modules() if isinstance(part, FdaEntropy)]
-    wanted = teachers_labels(load_scene_mean(paths, CPU), pair, SIZE, None, None)
+    wanted = teacher_labels(load_scene_mean(paths, CPU), pair, SIZE, None, None)
     assert found.labels.maps.equal(wanted)
     share = (wanted != IGNORE).float().mean().item()
     assert said == [f"The mean of 2 runs labelled {share:.0%} of the target's pixels."]
@@ -112,7 +112,7 @@ def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined
 def test_without_teachers_nothing_changes(streets):
     settings, pair = pair_of(streets)
     assert open_teachers(settings, pair, CPU) is None
-    assert not len(make_scene_step(settings, pair, CPU).objectives["alignment"].labels)
+    assert not len(build_segmentation(settings, pair, CPU).objectives["alignment"].labels)
 
 
 def test_the_loss_is_the_entropy_and_the_cross_entropy_to_the_labels(paths, streets):

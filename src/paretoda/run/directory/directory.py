@@ -23,22 +23,29 @@ from paretoda.errors import RunError
 from paretoda.gradients import Report
 from paretoda.io.files import append_line, from_json, unfinished, whole_file, write_json, write_text
 from paretoda.io.toml import read_toml, to_toml
-from paretoda.run.directory.tables import Predicted, metrics_line, predictions, read_whole, results, step_lines
+from paretoda.run.directory.tables import (
+    Predicted,
+    check_results,
+    metrics_line,
+    parse_metrics,
+    parse_predictions,
+    read_text,
+)
 from paretoda.run.settings import Settings, make_settings
 
 
-def environment() -> dict[str, str]:
-    """Versions of what a run depends on."""
+def read_versions() -> dict[str, str]:
+    """Return the versions of what a run depends on."""
     found = {"paretoda": __version__, "python": sys.version.split()[0], "platform": platform.platform()}
     return found | {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow")}
 
 
 @dataclass(frozen=True)
-class RunPlaces:
-    """Where the files of one run are.
+class RunPaths:
+    """Paths of the files of one run.
 
     Args:
-        path: the directory.
+        path: The directory of the run.
     """
 
     path: Path
@@ -50,31 +57,31 @@ class RunPlaces:
 
     @property
     def metrics(self) -> Path:
-        """One JSON line a step."""
+        """One JSON line for each step."""
         return self.path / "metrics.jsonl"
 
     @property
     def table(self) -> Path:
-        """The same as a table, at the end."""
+        """The metrics as a table, written at the end."""
         return self.path / "metrics.csv"
 
     @property
     def tensorboard(self) -> Path:
-        """Folder of TensorBoard's event files, where they are wanted."""
+        """Folder of TensorBoard's event files."""
         return self.path / "tensorboard"
 
     @property
     def checkpoint(self) -> Path:
-        """The newest state to go on from."""
+        """The newest state to resume from."""
         return self.path / "checkpoint" / "last.pt"
 
     def candidate(self, taken: int) -> Path:
-        """The model after that many steps, until one is chosen."""
+        """Return the path of the model after that many steps, kept until one is chosen."""
         return self.path / "checkpoint" / f"candidate-{taken:08d}.safetensors"
 
     @property
     def model(self) -> Path:
-        """The chosen model's weights; appears at the end only."""
+        """The chosen model's weights; written at the very end."""
         return self.path / "model.safetensors"
 
     @property
@@ -89,22 +96,22 @@ class RunPlaces:
 
     @property
     def maps(self) -> Path:
-        """Folder of the target's label maps, in segmentation."""
+        """Folder of the target's label maps, where the task predicts maps."""
         return self.path / "predictions"
 
     @property
     def translation(self) -> Path:
-        """The CycleGAN that was trained before the run, where it has one."""
+        """The CycleGAN that was trained before the run."""
         return self.path / "translation.safetensors"
 
     @property
     def results(self) -> Path:
-        """Scores without labels, the choice, warnings."""
+        """Label-free scores, the chosen model, warnings."""
         return self.path / "results.json"
 
     @property
     def report(self) -> Path:
-        """The page."""
+        """The report as one page."""
         return self.path / "report.html"
 
     @property
@@ -114,25 +121,25 @@ class RunPlaces:
 
     @property
     def exported(self) -> dict[str, Path]:
-        """Format -> where `paretoda export` puts the model if nobody says otherwise."""
+        """Format -> default path of the file that `paretoda export` writes."""
         return {"onnx": self.path / "model.onnx", "torch": self.path / "model.pt2"}
 
 
 _INPUTS = ("source", "target")
 
 
-class RunDirectory(RunPlaces):
-    """The files of one run: written, read and removed.
+class RunDirectory(RunPaths):
+    """The files of one run: writes, reads and removes them.
 
     Args:
-        path: the directory.
+        path: The directory of the run.
     """
 
     def check_free(self, *, overwrite: bool) -> None:
-        """Raise unless a new run may be put here."""
+        """Raise RunError unless a new run may be written here."""
         if self.path.is_file():
             raise RunError(f"{self.path} is a file; give a directory with --out")
-        if not self.path.exists() or not self._foreign():
+        if not self.path.exists() or not self._has_other_files():
             return
         if not self.config.exists():
             raise RunError(f"{self.path} is not empty and holds no run; give another --out")
@@ -140,27 +147,27 @@ class RunDirectory(RunPlaces):
             raise RunError(f"{self.path} already has a run; use --resume to go on, --overwrite to begin anew")
 
     def begin(self, settings: Settings, inputs: dict[str, str]) -> None:
-        """Make the directory and write what the run is; an earlier run in it is removed."""
+        """Create the directory with config.toml and environment.json; an earlier run in it is removed."""
         self._clear()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            write_json(self.path / "environment.json", environment())
+            write_json(self.path / "environment.json", read_versions())
             self.write_config(settings, inputs)
-        except OSError:  # a full disk: what is there is no run, and would be in the way of the next attempt
+        except OSError:  # a full disk: the rest is no run, and would be in the way of the next attempt
             self._clear()
             raise
 
     def write_config(self, settings: Settings, inputs: dict[str, str]) -> None:
-        """Write what the run is."""
+        """Write settings and inputs to config.toml."""
         write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
 
-    def _foreign(self) -> bool:
-        """Whether there is more than a run leaves that was killed before it had written what it is."""
+    def _has_other_files(self) -> bool:
+        """Return whether there is more than a run leaves that was killed before it had written config.toml."""
         ours = {self.path / ".lock", self.path / "environment.json", *unfinished(self.path)}
         return any(path not in ours for path in self.path.iterdir())
 
     def _clear(self) -> None:
-        """Remove a run's files and nothing else; the directory as well where it is empty then."""
+        """Remove the files of a run and nothing else, and the directory if it is empty then."""
         for folder in (self.checkpoint.parent, self.maps, self.tensorboard):
             shutil.rmtree(folder, ignore_errors=True)
         for file in (*self._files(), *unfinished(self.path), self.config):
@@ -174,7 +181,7 @@ class RunDirectory(RunPlaces):
         return (*given, *more)
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
-        """The settings and inputs of the run that is here."""
+        """Read the settings and inputs of the run."""
         if not self.config.exists():
             raise RunError(f"there is no run in {self.path}: config.toml is missing")
         values = read_toml(self.config)
@@ -182,16 +189,16 @@ class RunDirectory(RunPlaces):
         return make_settings(values), inputs
 
     def add_metrics(self, taken: int, report: Report) -> None:
-        """Append the line of a step."""
+        """Append the metrics of a step."""
         append_line(self.metrics, json.dumps(metrics_line(taken, report)), sync=False)
 
     def sync_metrics(self) -> None:
-        """Have all lines on the disk: a checkpoint must not know of steps that they lack after a power cut."""
+        """Flush the metrics to disk: after a power cut they must not lack steps that a checkpoint has."""
         with self.metrics.open("rb") as file:
             os.fsync(file.fileno())
 
-    def first_metrics(self, taken: int) -> list[dict[str, Any]]:
-        """The lines of the first `taken` steps; no other stays: a killed run may have written more, or half a line."""
+    def keep_metrics(self, taken: int) -> list[dict[str, Any]]:
+        """Keep and return the metrics of the first `taken` steps; a killed run may have written more, or half a line."""
         written = self.metrics.read_bytes() if self.metrics.exists() else b""
         lines = b"".join(written.splitlines(keepends=True)[:taken])
         if lines != written:
@@ -203,36 +210,36 @@ class RunDirectory(RunPlaces):
         return found
 
     def read_metrics(self) -> list[dict[str, Any]]:
-        """The lines of all steps; half a line at the end, of a run under way or killed, is left out."""
+        """Read the metrics of all steps; half a line at the end, of a running or killed run, is left out."""
         try:
-            text = read_whole(self.metrics)
-            return step_lines(text[: text.rfind("\n") + 1])
+            text = read_text(self.metrics)
+            return parse_metrics(text[: text.rfind("\n") + 1])
         except ValueError as error:
             raise RunError(f"{self.metrics} is damaged ({error})") from error
 
     def read_results(self) -> dict[str, Any]:
-        """What results.json holds; nothing where the run has not finished."""
+        """Read results.json; an empty dictionary where the run has not finished."""
         if not (self.model.exists() or self.results.exists()):
             return {}
         try:
-            return results(self._read_json(self.results))
+            return check_results(self._read_json(self.results))
         except ValueError as error:
             raise RunError(f"{self.results} is damaged ({error})") from error
 
     def read_predictions(self) -> list[Predicted]:
-        """(name, class, confidence) of the target's samples."""
+        """Read name, class and confidence of each target sample."""
         try:
-            return predictions(read_whole(self.predictions))
+            return parse_predictions(read_text(self.predictions))
         except ValueError as error:
             raise RunError(f"{self.predictions} is damaged ({error})") from error
 
     def read_environment(self) -> dict[str, str]:
-        """The versions that the run was made with."""
+        """Read the versions that the run was made with."""
         return {key: str(value) for key, value in self._read_json(self.path / "environment.json").items()}
 
     def _read_json(self, path: Path) -> dict[str, Any]:
         try:
-            values: Any = from_json(read_whole(path))
+            values: Any = from_json(read_text(path))
         except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read ({error}); the run is damaged") from error
         if not isinstance(values, dict):
@@ -240,7 +247,7 @@ class RunDirectory(RunPlaces):
         return values
 
     def tidy(self) -> None:
-        """Remove what a killed process was about to write, and of a finished run its candidates."""
+        """Remove unfinished files of a killed process and, of a finished run, its candidates."""
         candidates = self.checkpoint.parent.glob("candidate-*.safetensors") if self.model.exists() else ()
         for file in (*unfinished(self.path), *candidates):
             file.unlink(missing_ok=True)

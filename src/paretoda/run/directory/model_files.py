@@ -1,4 +1,4 @@
-"""model.safetensors + model.json, whatever the task: named parts of tensors and a description, without code."""
+"""The files model.safetensors and model.json of every task: named parts of tensors and a description, without code."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from paretoda.errors import RunError
-from paretoda.io.files import whole_file, write_json
+from paretoda.io.files import from_json, whole_file, write_json
 from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
 
 _FORMAT = 1
+_TASK_IF_UNNAMED = "classification"
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
 
 
@@ -24,10 +25,10 @@ def write_model(
     """Write both files; the description first, so that weights are never without one.
 
     Args:
-        weights: file of the tensors.
-        description: file of all else.
-        parts: name -> tensors by name.
-        facts: JSON values.
+        weights: File of the tensors.
+        description: File of everything else.
+        parts: Name of a part -> its tensors by name.
+        facts: JSON values of the description.
     """
     tensors = {
         f"{part}.{name}": tensor.detach().cpu().contiguous()
@@ -40,18 +41,18 @@ def write_model(
 
 
 def check_format(facts: Mapping[str, Any]) -> None:
-    """Raise unless the description is of this version."""
+    """Raise ValueError unless the description has the format of this version."""
     if facts["format"] != _FORMAT:
         raise ValueError(f"format {facts['format']} instead of {_FORMAT}")
 
 
-def part_of(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
-    """The tensors of one part, under their own names."""
+def select_part(tensors: Mapping[str, Tensor], name: str) -> dict[str, Tensor]:
+    """Return the tensors of one part, under their own names."""
     return {key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")}
 
 
 def load_module(build: Callable[[], AnyModule], state: Mapping[str, Tensor]) -> AnyModule:
-    """The network with that state; it is built only where the state fits, so that it is no larger than its file."""
+    """Build a network with that state, only where the state fits: a small file cannot ask for a huge network."""
     check_shapes(build, state, Path("the file"))
     network = build()
     network.load_state_dict(state)
@@ -59,7 +60,16 @@ def load_module(build: Callable[[], AnyModule], state: Mapping[str, Tensor]) -> 
 
 
 def require_refiner(refiner: Tcm | None) -> Tcm:
-    """The class-wise discriminators that refine predictions, or a RunError where the run has none."""
+    """Return the class-wise discriminators that refine predictions, or raise RunError where the run has none."""
     if refiner is None:
         raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")
     return refiner
+
+
+def read_task(description: Path) -> str:
+    """Read which task a model is of; descriptions without a task, or that cannot be read, count as classification."""
+    try:
+        facts = from_json(description.read_bytes())
+    except (OSError, ValueError):
+        return _TASK_IF_UNNAMED
+    return str(facts.get("task", _TASK_IF_UNNAMED)) if isinstance(facts, dict) else _TASK_IF_UNNAMED

@@ -17,22 +17,22 @@ from paretoda.io.csv_cells import csv_text, original
 from paretoda.io.files import from_json
 
 Predicted: TypeAlias = tuple[str, str, float]
-"""Name of a sample, its class, the confidence."""
+"""Name of a sample, its predicted class, the confidence."""
 
 _HEADS = ["name", "prediction", "confidence"]
-_FAR = 1e100  # nothing that was measured; pictures of it would overflow
+_FAR = 1e100  # no measured number is as large, and charts of it would overflow
 
 
-def _near(value: float | None) -> float | None:
+def _clip_huge(value: float | None) -> float | None:
     return copysign(inf, value) if value is not None and abs(value) >= _FAR else value
 
 
-Number = Annotated[float | None, AfterValidator(_near)]
+Number = Annotated[float | None, AfterValidator(_clip_huge)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class StepLine(BaseModel):
-    """A line of metrics.jsonl; it may hold more."""
+    """A line of metrics.jsonl; further keys are allowed."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -54,7 +54,7 @@ class StepLine(BaseModel):
 
 
 class Results(BaseModel):
-    """What results.json holds; it may hold more."""
+    """The content of results.json; further keys are allowed."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -71,8 +71,8 @@ class Results(BaseModel):
         return self
 
 
-def step_lines(text: str) -> list[dict[str, Any]]:
-    """The lines of metrics.jsonl; a ValueError names one that is damaged."""
+def parse_metrics(text: str) -> list[dict[str, Any]]:
+    """Parse metrics.jsonl; a ValueError names the damaged line."""
     return [_step_line(number, line) for number, line in enumerate(text.split("\n")[:-1], start=1)]
 
 
@@ -80,30 +80,30 @@ def _step_line(number: int, line: str) -> dict[str, Any]:
     try:
         return StepLine.model_validate(from_json(line)).model_dump()
     except ValueError as error:
-        raise ValueError(f"line {number}: {reason(error)}") from error
+        raise ValueError(f"line {number}: {first_reason(error)}") from error
 
 
-def results(values: dict[str, Any]) -> dict[str, Any]:
-    """What results.json holds, checked; a ValueError says what is wrong."""
+def check_results(values: dict[str, Any]) -> dict[str, Any]:
+    """Check the content of results.json; a ValueError says what is wrong."""
     try:
         return Results.model_validate(values).model_dump(exclude_unset=True)
     except ValidationError as error:
-        raise ValueError(reason(error)) from error
+        raise ValueError(first_reason(error)) from error
 
 
 def predictions_table(rows: Iterable[Predicted]) -> str:
-    """The text of a predictions.csv."""
+    """Return the text of predictions.csv."""
     return csv_text([_HEADS, *((name, prediction, f"{confidence:.6f}") for name, prediction, confidence in rows)])
 
 
-def abstaining(rows: Iterable[Predicted], confidences: Iterable[float], threshold: float) -> list[Predicted]:
-    """The same rows with an empty class where the confidence, before it was rounded, is below the threshold."""
+def blank_uncertain(rows: Iterable[Predicted], confidences: Iterable[float], threshold: float) -> list[Predicted]:
+    """Return rows with an empty class where the confidence, before rounding, is below the threshold."""
     both = zip(rows, confidences, strict=True)
     return [(name, found if float(own) >= threshold else "", shown) for (name, found, shown), own in both]
 
 
-def predictions(text: str) -> list[Predicted]:
-    """The rows of a predictions.csv; a ValueError says which is damaged."""
+def parse_predictions(text: str) -> list[Predicted]:
+    """Parse predictions.csv; a ValueError names the damaged line."""
     rows = csv.reader(io.StringIO(text, newline=""))
     try:
         if next(rows, None) != _HEADS:
@@ -119,13 +119,13 @@ def _prediction(row: Sequence[str]) -> Predicted:
     return original(row[0]), original(row[1]), float(row[2])
 
 
-def read_whole(path: Path) -> str:
-    """The text of a file; a file that is no text is a ValueError."""
+def read_text(path: Path) -> str:
+    """Read a UTF-8 file; other bytes are a ValueError."""
     return path.read_bytes().decode("utf-8")
 
 
-def reason(error: ValueError) -> str:
-    """The first thing that is wrong, on one line."""
+def first_reason(error: ValueError) -> str:
+    """Return the first reason of a validation error, on one line."""
     if not isinstance(error, ValidationError):
         return str(error)
     first = error.errors(include_url=False)[0]
@@ -134,7 +134,7 @@ def reason(error: ValueError) -> str:
 
 
 def metrics_line(taken: int, report: Report) -> dict[str, Any]:
-    """What is kept of a step."""
+    """Return the metrics of a step as JSON values."""
     return {
         "step": taken,
         "losses": {name: _number(loss) for name, loss in zip(report.names, report.losses.tolist(), strict=True)},
@@ -148,10 +148,10 @@ def metrics_line(taken: int, report: Report) -> dict[str, Any]:
 
 
 def scalars(line: Mapping[str, Any]) -> dict[str, float]:
-    """The numbers of a step by name: loss/source, weight/source, cosine/source/target, guide/loss, guide/cosine/source.
+    """Return the numbers of a step by name: loss/source, weight/source, cosine/source/target, guide/loss, ...
 
     Args:
-        line: of metrics.jsonl. What was not computed or is not finite has no name here.
+        line: A line of metrics.jsonl. Numbers that were not computed or are not finite are left out.
     """
     names = list(line["losses"])
     found: dict[str, float | None] = {f"loss/{name}": loss for name, loss in line["losses"].items()}
@@ -166,7 +166,7 @@ def scalars(line: Mapping[str, Any]) -> dict[str, float]:
 
 
 def metrics_table(lines: Iterable[Mapping[str, Any]]) -> str:
-    """The text of a metrics.csv: a row for each step; a cell is empty where a number was not computed."""
+    """Return the text of metrics.csv: a row for each step; a cell is empty where a number was not computed."""
     rows = [
         ({"step": line["step"], "move": line["move"], "finite": line.get("finite", True)}, scalars(line))
         for line in lines
@@ -177,5 +177,5 @@ def metrics_table(lines: Iterable[Mapping[str, Any]]) -> str:
 
 
 def _number(value: float) -> float | None:
-    """None for NaN and infinity, which JSON has no words for."""
+    """Return None for NaN and infinity, which JSON cannot express."""
     return value if isfinite(value) else None

@@ -1,4 +1,4 @@
-"""The file of an export: made in memory, compared with the run's own predictions, and written only where they agree."""
+"""The formats of an export: a file is made in memory, compared with the run, and written only where they agree."""
 
 from __future__ import annotations
 
@@ -20,36 +20,39 @@ from torch.export import Dim, ExportedProgram
 
 from paretoda.errors import RunError
 from paretoda.io.files import whole_file
-from paretoda.run.export.comparison import check, example
+from paretoda.run.export.comparison import compare, draw_example
 from paretoda.run.export.program import Program
 
 Format = Literal["onnx", "torch"]
-Run = Callable[[Tensor], Sequence[NDArray[Any]]]
-"""Inputs -> outputs of the file."""
+Runner = Callable[[Tensor], Sequence[NDArray[Any]]]
+"""Computes the outputs of the file from inputs."""
 _MISSING = 'writing ONNX files needs further packages: pip install "paretoda[onnx]"'
 _METADATA = "paretoda.json"
 _FATAL = 4
-"""What onnxruntime writes to stderr by itself; all else comes as an exception."""
+"""Severity from which on onnxruntime writes to stderr by itself; all else comes as an exception."""
 
 
-def write_program(program: Program, kind: Format, path: Path, facts: dict[str, str]) -> float:
-    """Make the file, compare what it computes with the run, and write it; RunError where they differ.
+def write_program(program: Program, kind: Format, path: Path) -> float:
+    """Make the file, compare what it computes with the run, and write it.
 
     Args:
-        program: of the run.
-        kind: of the file.
-        path: of the file.
-        facts: names and texts that are stored with it.
+        program: The program of the run.
+        kind: Format of the file.
+        path: Path of the file.
 
     Returns:
         The largest difference that was found.
+
+    Raises:
+        RunError: The file and the run differ, or packages are missing.
     """
+    facts = {name: value if isinstance(value, str) else json.dumps(value) for name, value in program.facts.items()}
     if kind == "onnx":
         _check_packages()
     with _quiet():
-        traced = _traced(program)
+        traced = _trace(program)
         data, run = _onnx(program, traced, facts) if kind == "onnx" else _torch(traced, facts)
-        difference = check(program, run, any_size=len(program.free_axes) > 1)
+        difference = compare(program, run, any_size=len(program.free_axes) > 1)
     with whole_file(path) as file:
         file.write(data)
     return difference
@@ -63,10 +66,10 @@ def _check_packages() -> None:
         raise RunError(_MISSING) from error
 
 
-def _traced(program: Program) -> ExportedProgram:
-    """The program with symbols for the axes that may have any length."""
+def _trace(program: Program) -> ExportedProgram:
+    """Trace the program with symbols for the axes that may have any length."""
     free = dict.fromkeys(program.free_axes, Dim.AUTO)
-    traced = torch.export.export(program.module, (example(program, 2),), dynamic_shapes=(free,))
+    traced = torch.export.export(program.module, (draw_example(program, 2),), dynamic_shapes=(free,))
     _check_free(program, traced)
     return traced
 
@@ -79,7 +82,7 @@ def _check_free(program: Program, traced: ExportedProgram) -> None:
         raise RunError(f"torch cannot export this network with axis {fixed[0]} of its input free; please report it")
 
 
-def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
+def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Runner]:
     import onnxruntime  # type: ignore[import-untyped]  # noqa: PLC0415
 
     made = torch.onnx.export(
@@ -87,7 +90,7 @@ def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> t
     )
     if made is None:
         raise RunError("torch gave no ONNX program for this model; please report it")
-    data = _plain(made.model_proto, facts)
+    data = _serialise(made.model_proto, facts)
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = torch.get_num_threads()
     options.log_severity_level = _FATAL
@@ -106,8 +109,8 @@ def _onnx(program: Program, traced: ExportedProgram, facts: dict[str, str]) -> t
     return data, run
 
 
-def _plain(proto: Any, facts: dict[str, str]) -> bytes:
-    """The model's bytes with our facts, and without the paths of source files that torch puts beside every node."""
+def _serialise(proto: Any, facts: dict[str, str]) -> bytes:
+    """Return the model's bytes with our facts, without the paths of source files that torch puts beside every node."""
     del proto.metadata_props[:]
     for part in (proto.graph, *proto.functions, *proto.graph.node):
         del part.metadata_props[:]
@@ -120,7 +123,7 @@ def _plain(proto: Any, facts: dict[str, str]) -> bytes:
     return found
 
 
-def _torch(traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
+def _torch(traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Runner]:
     file = io.BytesIO()
     torch.export.save(traced, file, extra_files={_METADATA: json.dumps(facts, sort_keys=True)})
     file.seek(0)
@@ -134,7 +137,7 @@ def _torch(traced: ExportedProgram, facts: dict[str, str]) -> tuple[bytes, Run]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Inside, torch does not warn of packages that are not installed, nor of its own old ways."""
+    """Silence torch's warnings about packages that are not installed and about its own deprecations."""
     logger = logging.getLogger("torch.onnx._internal.exporter._registration")
     before = logger.level
     logger.setLevel(logging.ERROR)

@@ -1,4 +1,4 @@
-"""A trained model that can be used alone: transforms, network, class names, in two files without code."""
+"""A trained classifier that can be used alone: transforms, networks, class names, in two files without code."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
 from paretoda.data.build_pair import threads_for
+from paretoda.data.open.samples import open_samples
 from paretoda.data.prefetching import Reading
 from paretoda.data.rows import tensors_of
 from paretoda.data.samples import Samples
@@ -30,22 +31,23 @@ from paretoda.models.backbones import make_backbone, width_of
 from paretoda.models.backbones.backbone import Outside
 from paretoda.models.classifier import Classifier, describe, from_description
 from paretoda.objectives.target.tcm import Tcm
-from paretoda.run.directory.model_files import check_format, load_module, part_of, require_refiner, write_model
+from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
+from paretoda.run.task import NOT_ONE_MODEL
 
 
 @dataclass(frozen=True, eq=False)
-class Predictor:
-    """From raw samples of the target's kind to class probabilities.
+class ClassificationPredictor:
+    """A classifier with its transforms: from raw samples of the target's kind to class probabilities.
 
     Args:
-        classes: names, K of them.
-        transform: raw samples -> inputs.
-        model: inputs (or the frozen backbone's scaled features) -> logits.
-        backbone: a frozen network before the model, with its name; None without one.
-        scaling: of the frozen network's features.
-        refiner: the class-wise discriminators, where TCM was trained: they offer the refined prediction ρ.
-        crops: views of an image that a prediction is averaged over, 1 or 10.
-        temperature: that calibrates the confidence, see `paretoda.evaluation.calibration`; None: nobody has fitted one.
+        classes: Names of the K classes.
+        transform: Maps raw samples to inputs.
+        model: Maps inputs (or the frozen backbone's scaled features) to logits.
+        backbone: A frozen network before the model, with its name; None without one.
+        scaling: Scaling of the frozen network's features.
+        refiner: The class-wise discriminators of TCM, which give the refined prediction ρ; None without them.
+        crops: Views of an image that a prediction is averaged over, 1 or 10.
+        temperature: Temperature that calibrates the confidence, see `paretoda.evaluation.calibration`; None: not fitted.
     """
 
     classes: tuple[str, ...]
@@ -57,6 +59,14 @@ class Predictor:
     crops: int = 1
     temperature: float | None = None
 
+    def predict(self, inputs: Any, *, refined: bool = False) -> list[str]:
+        """Return the names of the most probable classes of samples (a path, an array, a dataset)."""
+        return [self.classes[index] for index in self.predict_proba(inputs, refined=refined).argmax(axis=1)]
+
+    def predict_proba(self, inputs: Any, *, refined: bool = False) -> NDArray[np.float32]:
+        """Return class probabilities of samples (a path, an array, a dataset), shape (n, K)."""
+        return self.probabilities(open_samples(inputs, labelled=False), refined=refined)
+
     def probabilities(
         self,
         samples: Samples,
@@ -66,10 +76,14 @@ class Predictor:
         batch_size: int = 256,
         workers: int | None = None,
     ) -> NDArray[np.float32]:
-        """Class probabilities, shape (n, K), their mean over crops; with `refined`, the ρ of Eq. 3.
+        """Return class probabilities, shape (n, K), averaged over crops.
 
-        With `calibrated`, the logits are divided by the temperature, where there is one. `workers` threads read ahead;
-        None: as many as fit.
+        Args:
+            samples: Opened samples of the target's kind.
+            refined: Return the refined predictions ρ of Eq. 3.
+            calibrated: Divide the logits by the temperature, where there is one.
+            batch_size: Samples in a batch.
+            workers: Threads that read ahead; None: as many as fit.
         """
         heat = (self.temperature or 1.0) if calibrated else 1.0
         batches = [
@@ -79,30 +93,30 @@ class Predictor:
         return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
 
     def _scores(self, features: Tensor, logits: Tensor, *, refined: bool, heat: float) -> Tensor:
-        """Probabilities of one batch."""
+        """Return the probabilities of one batch."""
         if not refined:
             return torch.softmax(logits / heat, dim=1)
         refiner = require_refiner(self.refiner)
         with torch.no_grad():
             return refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
 
-    def cropping(self, crops: int) -> Predictor:
-        """The same with so many crops of an image in a prediction: 1 or 10."""
+    def with_crops(self, crops: int) -> ClassificationPredictor:
+        """Return the same predictor with 1 or 10 crops of an image in a prediction."""
         if crops not in (1, 10):
             raise RunError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {crops}")
         return replace(self, crops=crops)
 
-    def preferring(self, preference: Sequence[float]) -> Predictor:
-        """Another point of the front that a hypernetwork was trained for; see `Classifier.prefer`."""
+    def with_preference(self, preference: Sequence[float]) -> ClassificationPredictor:
+        """Return another point of the front that a hypernetwork was trained for; see `Classifier.prefer`."""
         model = copy.deepcopy(self.model)
         try:
             model.prefer(preference)
         except ValueError as error:
             raise RunError(str(error)) from error
-        return replace(self, model=model, temperature=None)  # it was fitted for the model as it was trained
+        return replace(self, model=model, temperature=None)  # fitted for the model as it was trained
 
     def features(self, samples: Samples, batch_size: int = 256) -> NDArray[np.float32]:
-        """What the encoder makes of the samples, shape (n, d)."""
+        """Return the encoder's features of the samples, shape (n, d)."""
         return predict(self.model, self._inputs(samples, batch_size), device=self._device)[0].numpy()
 
     @property
@@ -152,8 +166,8 @@ class Predictor:
         }
 
 
-def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> Predictor:
-    """The predictor that `save` wrote; nothing in the files is executed."""
+def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> ClassificationPredictor:
+    """Load the predictor that `save` wrote; nothing in the files is executed."""
     for path in (weights, description):
         if not path.is_file():
             raise RunError(f"{path} is missing: the run has not finished, or this is no run")
@@ -171,9 +185,9 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
         raise RunError(f"{description} and {weights.name} do not fit together ({first})") from error
 
 
-def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> Predictor:
+def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: torch.device) -> ClassificationPredictor:
     check_format(facts)
-    part = partial(part_of, tensors)
+    part = partial(select_part, tensors)
     model = load_module(lambda: from_description(facts["architecture"]), part("model"))
     classes = tuple(str(name) for name in facts["classes"])
     if len(classes) != model.architecture.classes:
@@ -189,7 +203,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         refiner = load_module(lambda: Tcm(model.architecture.width, len(classes), **facts["refiner"]), part("refiner"))
     transform = transform_from_json(facts["transform"], part("transform"))
     _check_shapes(transform, facts["backbone"], scaling, model.architecture.input_shape)
-    return Predictor(
+    return ClassificationPredictor(
         classes=classes,
         transform=transform,
         model=model.to(device),
@@ -197,11 +211,11 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=refiner.to(device) if refiner is not None else None,
         temperature=checked_temperature(facts.get("temperature")),
-    ).cropping(facts.get("crops", 1))
+    ).with_crops(facts.get("crops", 1))
 
 
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
-    """Raise where what one part gives is not what the next one takes."""
+    """Raise ValueError where the output of one part is not what the next one takes."""
     told = transform.to_json()
     given = (told["width"],) if told["kind"] == "features" else (told["channels"], told["size"], told["size"])
     if backbone is not None:
@@ -212,3 +226,47 @@ def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None
             raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
     if given != wanted:
         raise ValueError(f"the model takes {wanted} and gets {given}")
+
+
+@dataclass(frozen=True, eq=False)
+class MeanPredictor(ClassificationPredictor):
+    """Several classifiers of the same classes, whose probabilities are averaged; all else is the first one's.
+
+    Args:
+        runs: All predictors, including the first.
+    """
+
+    runs: tuple[ClassificationPredictor, ...] = ()
+
+    def probabilities(
+        self,
+        samples: Samples,
+        *,
+        refined: bool = False,
+        calibrated: bool = False,  # noqa: ARG002
+        batch_size: int = 256,
+        workers: int | None = None,
+    ) -> NDArray[np.float32]:
+        """Return the mean probabilities, shape (n, K); a mean has no temperature, so `calibrated` changes nothing."""
+        options: dict[str, Any] = {"refined": refined, "batch_size": batch_size, "workers": workers}
+        mean: NDArray[np.float32] = np.stack([run.probabilities(samples, **options) for run in self.runs]).mean(axis=0)
+        return mean
+
+    def with_crops(self, crops: int) -> ClassificationPredictor:
+        """Return the same with 1 or 10 crops of an image in every run."""
+        return average([run.with_crops(crops) for run in self.runs])
+
+    def with_preference(self, preference: Sequence[float]) -> ClassificationPredictor:  # noqa: ARG002
+        """Refuse: a preference weighs the losses of one run."""
+        raise RunError("a preference is for one run; leave out --preference or --with")
+
+    def save(self, weights: Path, description: Path) -> None:  # noqa: ARG002
+        """Refuse: a mean is not written as one file."""
+        raise RunError(NOT_ONE_MODEL)
+
+
+def average(predictors: Sequence[ClassificationPredictor]) -> ClassificationPredictor:
+    """Return one predictor whose probabilities are the mean; a single predictor is returned as it is."""
+    runs = [one for each in predictors for one in (each.runs if isinstance(each, MeanPredictor) else (each,))]
+    # A temperature was fitted for one model, not for a mean.
+    return runs[0] if len(runs) == 1 else MeanPredictor(**{**vars(runs[0]), "temperature": None}, runs=tuple(runs))

@@ -1,4 +1,4 @@
-"""From settings to the objects of a segmentation run: network, objectives, optimiser, step."""
+"""From settings to the parts of a segmentation run: network, objectives, optimiser, step."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ import math
 from typing import Any
 
 import torch
-from torch import nn
 
 from paretoda.core.options import with_options
-from paretoda.core.problem import reads_guide
 from paretoda.data.segmentation import ScenePair
 from paretoda.errors import SettingsError
 from paretoda.evaluation.predictions import evaluation_mode
@@ -24,7 +22,7 @@ from paretoda.objectives.segmentation import (
     make_pixel_target_loss,
 )
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
-from paretoda.run.build import assemble_step, make_scheme, with_prior
+from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import Settings
 from paretoda.training.optimisers import OptimiserGroup
 from paretoda.training.seeding import seed_everything
@@ -36,24 +34,24 @@ _BY_SGD = 2.5e-4
 _ADVERSARIES_SHARE = {"adam": 1 / 3, "sgd": 0.4}
 """Optimiser -> learning rate of adversaries as a share of the network's: 1e-3 or 3e-4, and the published 1e-4."""
 _GUIDE_PIXELS = 1024
-"""Of a step: each is compared with the whole bank of the target's pixels."""
+"""Pixels of a step; each is compared with the whole bank of target pixels."""
 _ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
 _LEVELLED = ("adasegnet", "advent", "minent", "cycada")
 _TAUGHT = ("cbst", "crst")
 
 
-def scene_backbone(settings: Settings) -> str:
-    """The name of the network's body."""
+def backbone_name(settings: Settings) -> str:
+    """Return the name of the backbone."""
     return SMALL if settings.backbone == "auto" else settings.backbone
 
 
-def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
-    """The network, its new layers drawn from the seed."""
+def make_model(settings: Settings, pair: ScenePair) -> Segmenter:
+    """Make the network; its new layers are drawn from the seed."""
     seed_everything(settings.seed, "network")
     if settings.method == "clan" and settings.levels > 1:
         raise SettingsError("clan has two classifiers of one level; leave out --levels")
     return make_segmenter(
-        scene_backbone(settings),
+        backbone_name(settings),
         len(pair.classes),
         levels=settings.levels,
         classifiers=2 if settings.method == "clan" else 1,
@@ -62,8 +60,8 @@ def make_scene_model(settings: Settings, pair: ScenePair) -> Segmenter:
     )
 
 
-def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter) -> dict[str, Objective]:
-    """Source, alignment and target losses, as far as the settings want them."""
+def make_objectives(settings: Settings, pair: ScenePair, model: Segmenter) -> dict[str, Objective]:
+    """Make the source, alignment and target losses that the settings name."""
     seed_everything(settings.seed, "objectives")
     options = settings.part_options
     shape = {"features": model.width, "classes": len(pair.classes)}
@@ -82,13 +80,13 @@ def make_scene_objectives(settings: Settings, pair: ScenePair, model: Segmenter)
 
 
 def _source_loss(settings: Settings, pair: ScenePair, shape: dict[str, int]) -> Objective:
-    """Cross-entropy; of both classifiers where the method has two."""
+    """Make the cross-entropy, of both classifiers where the method has two."""
     given = {**shape, "both": settings.method == "clan", "weights": _class_weights(settings, pair)}
     return with_options("cross-entropy", PixelCrossEntropy, given, settings.part_options["source"])
 
 
 def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[str, Any]) -> dict[str, Any]:
-    """Losses that ask for diversity ask for the frequencies that the source's loss teaches; TCM's move.
+    """Give losses with a diversity term the frequencies that the source's loss teaches; TCM estimates the target's.
 
     Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
     """
@@ -103,7 +101,7 @@ def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[st
 
 
 def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
-    """One over the root of each class's share of the source's pixels, 1 on average over pixels; absent classes as 1."""
+    """Return one over the root of each class's share of source pixels, 1 on average; absent classes count as 1."""
     if settings.class_weights == "none":
         return None
     shares = pair.source_frequencies()
@@ -114,7 +112,7 @@ def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
 def _alignment_options(
     settings: Settings, pair: ScenePair, model: Segmenter, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """What the data know: how many outputs and how large maps adversaries see, where classes lie (`priors=true`)."""
+    """Add what the data determine: the depth of discriminators, the number of outputs, spatial priors (`priors=true`)."""
     found = dict(options)
     if settings.method in _ADVERSARIES and not found.get("enlarge"):
         found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(map_size(pair, model))))))
@@ -130,7 +128,7 @@ def _alignment_options(
 
 
 def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
-    """Height and width of the target's features; nothing is computed for it."""
+    """Return height and width of the target's feature maps, without computing them."""
     encoder = copy.deepcopy(model.encoder).to("meta")
     with evaluation_mode(encoder):
         height, width = encoder(torch.zeros(1, *pair.input_shape, device="meta")).shape[-2:]
@@ -138,7 +136,7 @@ def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
 
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
-    """The network's optimiser, and Adam for the adversaries."""
+    """Make the network's optimiser, and Adam for the adversaries."""
     known = model.architecture.known
     name = settings.optimiser or known.optimiser
     usual = known.adam if name == "adam" else _BY_SGD
@@ -156,23 +154,23 @@ def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, O
     return OptimiserGroup(network, torch.optim.Adam([adversaries], betas=(0.9, 0.99), fused=True))
 
 
-def make_scene_step(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
-    """The step of a segmentation run, at its beginning."""
+def build(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
+    """Build the step of a segmentation run, before training."""
     if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
         raise SettingsError("source and target images differ in size and cannot be one batch: leave out --bn joint")
-    model = make_scene_model(settings, pair)
-    objectives = make_scene_objectives(settings, pair, model)
-    scheme = make_scheme(settings)
-    guide = None
-    if reads_guide(scheme):
-        guide = make_pixel_guide(
+    model = make_model(settings, pair)
+    objectives = make_objectives(settings, pair, model)
+
+    def guide() -> Objective:
+        return make_pixel_guide(
             settings.guide,
             features=model.width,
             classes=len(pair.classes),
             target_loss=objectives.get("target"),
             options={"most": _GUIDE_PIXELS, **settings.part_options["guide"]},
         )
-    networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
-    for network in networks:
-        network.to(device)
-    return assemble_step(settings, model, objectives, scheme, guide, make_optimiser(settings, model, objectives))
+
+    def optimiser() -> torch.optim.Optimizer:
+        return make_optimiser(settings, model, objectives)
+
+    return assemble_step(settings, model, objectives, device, make_guide=guide, make_optimiser=optimiser)

@@ -15,18 +15,20 @@ from paretoda.models.segmentation.segmenter import Segmenter
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.objectives.segmentation.cbst import Cbst
 from paretoda.objectives.segmentation.pseudo_labels import labels_above, upper_thresholds
-from paretoda.run.callbacks import Callbacks
-from paretoda.run.ensemble import load_scene_mean
+from paretoda.run.callbacks import Callbacks, Progress
 from paretoda.run.settings import Settings
-from paretoda.tasks.classification.inputs import Told
+from paretoda.tasks import SEGMENTATION
+from paretoda.tasks.loading import load_ensemble
 from paretoda.tasks.segmentation.build import map_size
-from paretoda.tasks.segmentation.predictor import ScenePredictor
+from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 from paretoda.training.step import Step
 from paretoda.types import IGNORE, Objective
 
+LABELLING = "labelling the target"
 
-def taught_sentence(objectives: Iterable[Objective]) -> str | None:
-    """How many of the target's pixels had a label in the last round and how many were ignored; None without rounds."""
+
+def describe_self_training(objectives: Iterable[Objective]) -> str | None:
+    """Say how many target pixels had a label in the last round of CBST or CRST; None without rounds."""
     found = [module for objective in objectives for module in objective.modules() if isinstance(module, Cbst)]
     if not found:
         return None
@@ -36,28 +38,30 @@ def taught_sentence(objectives: Iterable[Objective]) -> str | None:
     return f"In the last round {share:.1%} of the target's pixels had a label, and {1 - share:.1%} were ignored."
 
 
-LABELLING = "labelling the target"
-
-
-def open_teachers(settings: Settings, pair: ScenePair, device: torch.device) -> ScenePredictor | None:
-    """The mean of the teachers; None where the settings name none."""
+def open_teachers(settings: Settings, pair: ScenePair, device: torch.device) -> SegmentationPredictor | None:
+    """Load the mean of the teachers; None where the settings name none."""
     if not settings.teachers:
         return None
     try:
-        found = load_scene_mean([Path(path) for path in settings.teachers], device)
+        task, found = load_ensemble([Path(path) for path in settings.teachers], device)
     except RunError as error:
         raise RunError(f"--teachers: {error}") from error
+    if task.name != SEGMENTATION:
+        raise RunError(f"--teachers: {settings.teachers[0]} is a run of {task.name}; teachers are runs of segmentation")
     if found.classes != pair.classes:
         raise RunError(
             f"--teachers: they have the classes {', '.join(found.classes)}, the source has {', '.join(pair.classes)}"
         )
-    return found
+    predictor: SegmentationPredictor = found
+    return predictor
 
 
-def teach(teachers: ScenePredictor, settings: Settings, pair: ScenePair, step: Step, listeners: Callbacks) -> None:
+def label_target(
+    teachers: SegmentationPredictor, settings: Settings, pair: ScenePair, step: Step, callbacks: Callbacks
+) -> None:
     """Give the step's objective the teachers' labels of the target's training images."""
     assert isinstance(step.model, Segmenter)
-    labels = teachers_labels(teachers, pair, map_size(pair, step.model), settings.workers, listeners.told)
+    labels = teacher_labels(teachers, pair, map_size(pair, step.model), settings.workers, callbacks.progress)
     for objective in step.objectives.values():
         for part in objective.modules():
             if isinstance(part, FdaEntropy):
@@ -65,20 +69,24 @@ def teach(teachers: ScenePredictor, settings: Settings, pair: ScenePair, step: S
     share = float((labels != IGNORE).float().mean())
     runs = len(settings.teachers)
     whose = "One run" if runs == 1 else f"The mean of {runs} runs"
-    listeners.hear(f"{whose} labelled {share:.0%} of the target's pixels.")
+    callbacks.notify(f"{whose} labelled {share:.0%} of the target's pixels.")
 
 
-def teachers_labels(
-    teachers: ScenePredictor, pair: ScenePair, size: tuple[int, int], workers: int | None, told: Told | None
+def teacher_labels(
+    teachers: SegmentationPredictor,
+    pair: ScenePair,
+    size: tuple[int, int],
+    workers: int | None,
+    progress: Progress | None,
 ) -> Tensor:
-    """The upper third of every predicted class, and all above 0.9; `IGNORE` elsewhere.
+    """Label the upper third of every predicted class, and all pixels above 0.9; `IGNORE` elsewhere.
 
     Args:
-        teachers: predict at the images' own sizes.
-        pair: whose target's training images are labelled; the held-out ones are not even read.
-        size: height and width of the maps, whose places take the nearest pixel.
-        workers: threads that read ahead; None: as many as fit.
-        told: progress.
+        teachers: Predictor at the images' own sizes.
+        pair: Pair whose target training images are labelled; the held-out ones are not even read.
+        size: Height and width of the maps, whose positions take the nearest pixel.
+        workers: Threads that read ahead; None: as many as fit.
+        progress: Called after each image.
 
     Returns:
         Shape (n, h, w), uint8, in the order of the target's training part.
@@ -90,8 +98,8 @@ def teachers_labels(
         predicted[place], confidence[place] = (
             nearest_labels(torch.from_numpy(maps)[None], size)[0] for maps in (scene.labels, scene.confidence)
         )
-        if told is not None:
-            told(LABELLING, place + 1, len(places))
+        if progress is not None:
+            progress(LABELLING, place + 1, len(places))
     log_p = confidence.log_()
     log_t = upper_thresholds(log_p, predicted, len(pair.classes))
     # One image at a time: classes of all of them as int64 would be eight times as large.

@@ -1,4 +1,4 @@
-"""Which translation a segmentation run gives its source images, and the CycleGAN that CyCADA trains first."""
+"""The translation of source images in a segmentation run, and the CycleGAN that CyCADA trains first."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from paretoda.data.segmentation.translation import TRANSLATIONS, Translation
 from paretoda.errors import RunError, SettingsError
 from paretoda.io.files import whole_file
 from paretoda.models.cyclegan import CycleGan, CycleTranslation
+from paretoda.run.callbacks import Progress
 from paretoda.run.settings import Settings
 from paretoda.training.cyclegan import patches, train_cyclegan
 
@@ -29,16 +30,15 @@ CYCLEGAN = "cyclegan"
 _PARTS: tuple[Part, Part] = ("source", "target")
 
 Semantic = Callable[[Tensor], Tensor]
-Told = Callable[[str, int, int], None]
 
 
 def translation_name(settings: Settings) -> str:
-    """The translation of the run."""
+    """Return the name of the run's translation."""
     return _OF_METHOD.get(settings.method, "none") if settings.translation == "auto" else settings.translation
 
 
 def plain_translation(settings: Settings) -> Translation | None:
-    """A translation that needs no training; None for none, and for the CycleGAN, which comes with the data."""
+    """Make a translation that needs no training; None for none, and for the CycleGAN, which is trained later."""
     name, options = translation_name(settings), settings.part_options["translation"]
     if name == CYCLEGAN:
         return None
@@ -59,10 +59,10 @@ class CyclePlan:
     """How the CycleGAN is trained: the options of the translation "cyclegan".
 
     Args:
-        steps: of its training.
-        patch: side of the squares that it sees.
-        batch: squares of each domain in a step.
-        semantic: a source-only network, trained before, must see the same before and after translation.
+        steps: Number of training steps.
+        patch: Side of the square patches that it sees.
+        batch: Patches of each domain in a step.
+        semantic: Whether a source-only network, trained before, must predict the same before and after translation.
     """
 
     steps: int = 1000
@@ -72,7 +72,7 @@ class CyclePlan:
 
 
 def cycle_plan(settings: Settings) -> CyclePlan:
-    """The plan that the settings' options ask for."""
+    """Return the plan that the settings' options ask for."""
     return with_options(CYCLEGAN, CyclePlan, {}, settings.part_options["translation"])
 
 
@@ -81,16 +81,16 @@ def cycle_translation(
     pair: ScenePair,
     file: Path | None = None,
     semantic: Semantic | None = None,
-    told: Told | None = None,
+    progress: Progress | None = None,
 ) -> CycleTranslation:
-    """The CycleGAN's translation into the target: read from the file where it is, or trained and written there.
+    """Return the CycleGAN's translation into the target: read from its file, or trained and written there.
 
     Args:
-        settings: with the options of `CyclePlan`.
-        pair: whose training images it learns from.
-        file: in the run's directory; None: nothing is kept.
-        semantic: see `train_cyclegan`.
-        told: progress.
+        settings: Settings with the options of `CyclePlan`.
+        pair: Pair whose training images it learns from.
+        file: File in the run's directory; None: nothing is kept.
+        semantic: See `train_cyclegan`.
+        progress: Called after each step.
     """
     if file is not None and file.exists():
         gan = CycleGan()
@@ -101,12 +101,12 @@ def cycle_translation(
         return CycleTranslation(gan.to_target)
     plan = cycle_plan(settings)
 
-    def progress(step: int, _losses: Any) -> None:
-        if told is not None:
-            told("learning the translation", step, plan.steps)
+    def report(step: int, _losses: Any) -> None:
+        if progress is not None:
+            progress("learning the translation", step, plan.steps)
 
     source, target = (_squares(pair, part, plan, settings.seed) for part in _PARTS)
-    gan = train_cyclegan(source, target, plan.steps, semantic, settings.seed, progress)
+    gan = train_cyclegan(source, target, plan.steps, semantic, settings.seed, report)
     if file is not None:
         with whole_file(file) as out:
             out.write(save_tensors({name: tensor.cpu().contiguous() for name, tensor in gan.state_dict().items()}))
@@ -114,7 +114,7 @@ def cycle_translation(
 
 
 def _squares(pair: ScenePair, part: Part, plan: CyclePlan, seed: int) -> Callable[[int], Tensor]:
-    """For each step squares of some training images, which are read only then."""
+    """Return a function that reads patches of some training images for a step."""
     rows, places = (pair.source if part == "source" else pair.target), pair.places(part)
 
     def of_step(step: int) -> Tensor:

@@ -1,10 +1,9 @@
-"""Predictions as files: a PNG of class numbers for every image, and one to look at."""
+"""Predicted label maps as files: a PNG of class numbers for every image, and an overlay to look at."""
 
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,37 +12,38 @@ from numpy.typing import NDArray
 from paretoda.errors import RunError
 from paretoda.io.files import whole_file
 from paretoda.report.scenes import overlaid, png_of
-from paretoda.run.directory.tables import predictions_table
-from paretoda.tasks.segmentation.predictor import Scene, ScenePredictor
+from paretoda.run.callbacks import Progress
+from paretoda.run.directory.tables import Predicted
+from paretoda.tasks.segmentation.predictor import Scene, SegmentationPredictor
 
 OVERLAY = "-overlay"
 PREDICTING = "predicting"
-Told = Callable[[str, int, int], None]
-
-
-@dataclass
-class Written:
-    """The table of what was predicted, one row an image: name, largest class, mean confidence."""
-
-    rows: list[tuple[str, str, float]]
-
-    def table(self) -> str:
-        """The rows as CSV."""
-        return predictions_table(self.rows)
 
 
 def write_maps(
-    scenes: Iterable[Scene], model: ScenePredictor, folder: Path, *, overlays: bool, count: int, told: Told | None
-) -> Written:
-    """One PNG an image, its pixels the class numbers; with overlays, a second one for looking at.
+    scenes: Iterable[Scene],
+    model: SegmentationPredictor,
+    folder: Path,
+    *,
+    overlays: bool,
+    count: int,
+    progress: Progress | None,
+) -> list[Predicted]:
+    """Write one PNG for each image, whose pixels are the class numbers; with overlays, a second one for looking at.
 
     Args:
-        scenes: predictions, each written before the next is asked for.
-        model: names and colours.
-        folder: for the files; names of images become names in it and never leave it.
-        overlays: also write NAME-overlay.png.
-        count: of the images, for the progress.
-        told: progress.
+        scenes: Predictions; each is written before the next one is made.
+        model: Gives names and colours of the classes.
+        folder: Folder for the files; names of images become names in it and never leave it.
+        overlays: Also write NAME-overlay.png.
+        count: Number of the images, for the progress.
+        progress: Called after each image.
+
+    Returns:
+        One row for each image: its name, its largest class, the mean confidence.
+
+    Raises:
+        RunError: A folder in `folder` is a link that leads out of it.
     """
     rows, name = [], FileNames()
     for place, scene in enumerate(scenes, start=1):
@@ -56,12 +56,12 @@ def write_maps(
         if overlays:
             _write_overlay(path.with_name(f"{path.name}{OVERLAY}.png"), scene, model)
         rows.append((scene.name, largest_class(scene.labels, model.classes), float(scene.confidence.mean())))
-        if told is not None:
-            told(PREDICTING, place, count)
-    return Written(rows)
+        if progress is not None:
+            progress(PREDICTING, place, count)
+    return rows
 
 
-def _write_overlay(path: Path, scene: Scene, model: ScenePredictor) -> None:
+def _write_overlay(path: Path, scene: Scene, model: SegmentationPredictor) -> None:
     from PIL import Image  # noqa: PLC0415
 
     data = io.BytesIO()
@@ -71,18 +71,18 @@ def _write_overlay(path: Path, scene: Scene, model: ScenePredictor) -> None:
 
 
 def largest_class(labels: NDArray[np.uint8], classes: Sequence[str]) -> str:
-    """The class with the most pixels."""
+    """Return the name of the class with the most pixels."""
     return classes[int(np.bincount(labels.flatten(), minlength=len(classes)).argmax())]
 
 
 class FileNames:
-    """Names of files for names of images: relative, without `..`, each once."""
+    """Maps names of images to names of files: relative, without `..`, each one different."""
 
     def __init__(self) -> None:
         self._taken: set[str] = set()
 
     def __call__(self, name: str) -> str:
-        """The file's name, without a suffix."""
+        """Return the file's name, without a suffix."""
         parts = [part for part in name.replace("\\", "/").split("/") if part.strip(".")]
         plain = "/".join([*parts[:-1], parts[-1].rpartition(".")[0] or parts[-1]]) if parts else "image"
         fresh, number = plain, 2

