@@ -1,16 +1,23 @@
-"""The main job as one function."""
+"""The main jobs as functions: train a run, and export its model."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from paretoda.run.callbacks import Callbacks, NO_CALLBACKS
+from paretoda.errors import RunError
+from paretoda.run.build import pick_device
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
+from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.engine import execute
+from paretoda.run.export.export import Exported, export_program
+from paretoda.run.export.formats import Format
 from paretoda.run.result import Run
 from paretoda.run.start import RunRequest
+from paretoda.run.task import PredictOptions
 from paretoda.tasks import SEGMENTATION, find_task
+from paretoda.tasks.loading import load_run
 from paretoda.training.loop import After
 
 
@@ -66,3 +73,40 @@ def adapt(
 def segment(source: Any = None, target: Any = None, out: str | Path | None = None, **options: Any) -> Run:
     """Call `adapt` with task="segmentation"."""
     return adapt(source, target, out, task=SEGMENTATION, **options)
+
+
+def export_run(
+    run: str | Path,
+    kind: Format = "onnx",
+    out: str | Path | None = None,
+    *,
+    transforms: bool = False,
+    refined: bool = False,
+    preference: Sequence[float] | None = None,
+    say: Callable[[str], None] = lambda _: None,
+) -> Exported:
+    """Write the model of a finished run as one file, after it was compared with the run.
+
+    Args:
+        run: Directory of a finished run.
+        kind: "onnx", or "torch" for a program of torch.export.
+        out: Path of the file; None: model.onnx or model.pt2 in the run.
+        transforms: Whether the file takes RGB bytes of any size and resizes them itself.
+        refined: Whether the refined predictions of a run with "tcm" are an output as well.
+        preference: Weight of each loss, for a run of the scheme "hypernetwork".
+        say: Called with what the user should know.
+
+    Returns:
+        What was written.
+
+    Raises:
+        RunError: The run cannot be exported, or the file differs from the run.
+    """
+    directory = RunDirectory(Path(run))
+    path = directory.exported[kind] if out is None else Path(out)
+    if path.is_dir():
+        raise RunError(f"{path} is a directory; give a file with --out")
+    task, predictor = load_run(directory.path, pick_device("cpu"))
+    options = PredictOptions(preference=None if preference is None else tuple(preference))
+    program = task.program(task.adjust(predictor, options), transforms=transforms, refined=refined)
+    return export_program(program, kind, path, say)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from operator import index
 from pathlib import Path
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import RunError
-from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, choose
+from paretoda.evaluation.validators import ENSEMBLE, Choice, Validator, choose
 from paretoda.io.files import whole_file
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.training.checkpoint import CheckpointError
@@ -39,6 +39,7 @@ class Candidates:
     Args:
         rule: Rule of selection: "ensemble", a validator's name, or "last".
         directory: Directory that keeps them; None: they are kept in memory.
+        validators: Label-free validators by name.
         processes: Processes of the run: all know the scores, the first one keeps the states.
         taken: Number of steps after which each candidate was taken.
         scores: One row of scores for each candidate.
@@ -46,21 +47,22 @@ class Candidates:
 
     rule: str
     directory: RunDirectory | None
+    validators: Mapping[str, Callable[[], Validator]]
     processes: Processes = SINGLE_PROCESS
     taken: list[int] = field(default_factory=list)
     scores: list[dict[str, float]] = field(default_factory=list)
     _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)
 
-    def add(self, taken: int, step: Step, look: Callable[[], Snapshot]) -> None:
-        """Keep the present state and score it; where the last is taken anyway, only note the step."""
+    def add(self, taken: int, step: Step, take_snapshot: Callable[[], Snapshot]) -> None:
+        """Keep the present state and score it; under the rule "last", only note the step."""
         self.taken.append(taken)
         self.scores.append({})
         if self.rule == "last":
             return
         if self.processes.rank == 0:
             self._keep(taken, step)
-        snapshot = look()
-        self.scores[-1].update({name: VALIDATORS[name]()(snapshot) for name in judges(self.rule)})
+        snapshot = take_snapshot()
+        self.scores[-1].update({name: self.validators[name]()(snapshot) for name in judges(self.rule)})
 
     def _keep(self, taken: int, step: Step) -> None:
         state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
@@ -71,14 +73,14 @@ class Candidates:
                 file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
 
     def choice(self) -> Choice | None:
-        """Which is the best by the rule; None: the last."""
+        """Choose the best candidate by the rule; None: the last one."""
         if self.rule == "last":
             return None
         table = {name: [row[name] for row in self.scores] for name in judges(self.rule)}
         return choose(table, self.rule, [f"step {taken}" for taken in self.taken])
 
     def put_back(self, index: int, step: Step) -> None:
-        """Give the step's model and target loss the state of a candidate."""
+        """Load the state of a candidate into the step's model and target loss."""
         taken = self.taken[index]
         networks = _predicting(step)
         if self.processes.rank == 0:
@@ -103,11 +105,11 @@ class Candidates:
         return self.directory.candidate(taken)
 
     def to_plain(self) -> dict[str, Any]:
-        """What a checkpoint keeps of them."""
+        """Return what a checkpoint stores of the candidates."""
         return {"taken": list(self.taken), "scores": [dict(row) for row in self.scores]}
 
     def restore(self, plain: dict[str, Any]) -> None:
-        """Take up what a checkpoint kept."""
+        """Restore what a checkpoint has stored."""
         try:
             taken, scores = [index(step) for step in plain["taken"]], [dict(row) for row in plain["scores"]]
             numbers = [float(row[name]) for row in scores for name in judges(self.rule)]

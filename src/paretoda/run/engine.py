@@ -57,6 +57,7 @@ def execute(
             resume=started.resumes,
             after=after,
             say=callbacks.notify,
+            validators=task.tables.validators,
         )
         run = finish_run(task, settings, inputs, trained, callbacks, None if directory is None else directory.path)
         if directory is not None and processes.rank == 0:

@@ -16,9 +16,10 @@ import torch
 
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.pair import Pair
+from paretoda.errors import DataError, RunError
 from paretoda.evaluation.validators import Validator
 from paretoda.report.card import CardFacts
-from paretoda.report.facts import Pictures, RunFacts
+from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.export.program import Program
@@ -182,7 +183,8 @@ class Usage:
 class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """A kind of prediction that a run can be trained for, such as classification.
 
-    A task is an object without state. What it returns, the engine hands back to it.
+    A task is an object without state; what it returns, the engine hands back to it. The abstract methods are enough to
+    train and to predict. The others have defaults, which say that the task does not offer what was asked for.
     """
 
     name: str
@@ -237,7 +239,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """
 
     def check_processes(self, settings: Settings) -> None:
-        """Raise SettingsError where a run of several processes is not possible."""
+        """Raise SettingsError where several processes cannot train such a run."""
 
     def prepare(
         self,
@@ -254,80 +256,102 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def predictor(self, step: Step, inputs: AnyInputs) -> AnyPredictor:
         """Copy the step's present model into a predictor for new data of the target."""
 
+    def for_source(self, predictor: AnyPredictor, inputs: AnyInputs) -> AnyPredictor:  # noqa: ARG002
+        """Return the same networks as a predictor for new data of the source."""
+        return predictor
+
     def calibrate(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:  # noqa: ARG002
         """Return the predictor with calibrated confidences, where the task has them."""
         return predictor
-
-    @abstractmethod
-    def for_source(self, predictor: AnyPredictor, inputs: AnyInputs) -> AnyPredictor:
-        """Return the same networks as a predictor for new data of the source."""
 
     def sentences(self, objectives: Iterable[Objective]) -> Sequence[str]:  # noqa: ARG002
         """Return what the user should know about the trained objectives."""
         return ()
 
     @abstractmethod
-    def load(self, directory: RunDirectory, device: torch.device) -> AnyPredictor:
-        """Load the model of a finished run; nothing in its files is executed."""
-
-    @abstractmethod
-    def average(self, predictors: Sequence[AnyPredictor]) -> AnyPredictor:
-        """Return one predictor whose probabilities are the mean of theirs."""
-
-    @abstractmethod
     def write_predictions(self, directory: RunDirectory, run: Run, inputs: AnyInputs, callbacks: Callbacks) -> None:
         """Write the target's predictions into the run's directory."""
 
     @abstractmethod
-    def pictures(self, predictor: AnyPredictor, inputs: AnyInputs | None, facts: RunFacts) -> Pictures:
-        """Return the pictures of the report; none where the data are no longer those of the run."""
+    def load(self, directory: RunDirectory, device: torch.device) -> AnyPredictor:
+        """Load the model of a finished run; nothing in its files is executed."""
 
-    @abstractmethod
+    def average(self, predictors: Sequence[AnyPredictor]) -> AnyPredictor:
+        """Return one predictor whose probabilities are the mean of theirs."""
+        if len(predictors) > 1:
+            raise RunError(f"runs of {self.name} have no mean; leave out --with")
+        return predictors[0]
+
+    def pictures(self, predictor: AnyPredictor, inputs: AnyInputs | None, facts: RunFacts) -> Pictures:  # noqa: ARG002
+        """Return the pictures of the report; none where the data are no longer those of the run."""
+        return NO_PICTURES
+
+    def oracle_pictures(
+        self,
+        pictures: Pictures,  # noqa: ARG002
+        predictor: AnyPredictor,  # noqa: ARG002
+        labelled: str,  # noqa: ARG002
+        callbacks: Callbacks,  # noqa: ARG002
+    ) -> Pictures:
+        """Add pictures of labelled data to those of a report."""
+        raise RunError(f"reports of {self.name} have no pictures of labelled data; leave out --labelled")
+
     def card(self, predictor: AnyPredictor) -> CardFacts:
         """Return the facts of the model card."""
+        return CardFacts(predictor.classes, self.name)
 
-    @abstractmethod
-    def usage(self, directory: RunDirectory, predictor: AnyPredictor) -> Usage:
+    def usage(self, directory: RunDirectory, predictor: AnyPredictor) -> Usage:  # noqa: ARG002
         """Return what a user can do next with a finished run."""
+        return Usage(directory.predictions)
 
-    @abstractmethod
-    def program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:
-        """Return the module that `paretoda export` writes, with what it is compared with."""
-
-    @abstractmethod
-    def examine(
-        self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
-    ) -> Sequence[Finding]:
-        """Return everything that is wrong or strange about two domains."""
-
-    @abstractmethod
     def adjust(self, predictor: AnyPredictor, options: PredictOptions) -> AnyPredictor:
         """Return the predictor with the user's options.
 
         Raises:
             RunError: An option makes no sense for this task.
         """
+        if options != PredictOptions(skip_bad=options.skip_bad, runs=options.runs):
+            raise RunError(f"predictions of {self.name} have no such options; give the run and the data alone")
+        return predictor
 
-    @abstractmethod
     def predict_data(
-        self, predictor: AnyPredictor, data: str, out: Path | None, options: PredictOptions, callbacks: Callbacks
+        self,
+        predictor: AnyPredictor,  # noqa: ARG002
+        data: str,  # noqa: ARG002
+        out: Path | None,  # noqa: ARG002
+        options: PredictOptions,  # noqa: ARG002
+        callbacks: Callbacks,  # noqa: ARG002
     ) -> Outcome:
         """Predict new data and write the predictions to `out`: what `paretoda predict` does."""
+        raise RunError(f"runs of {self.name} predict in Python only: paretoda.tasks.loading.load_run")
 
-    @abstractmethod
     def evaluate_data(
-        self, predictor: AnyPredictor, data: str, options: PredictOptions, callbacks: Callbacks
+        self,
+        predictor: AnyPredictor,  # noqa: ARG002
+        data: str,  # noqa: ARG002
+        options: PredictOptions,  # noqa: ARG002
+        callbacks: Callbacks,  # noqa: ARG002
     ) -> Outcome:
         """Compare predictions of labelled data with the labels: what `paretoda evaluate` does."""
+        raise RunError(f"runs of {self.name} cannot be evaluated from the command line")
 
-    @abstractmethod
-    def oracle_pictures(
-        self, pictures: Pictures, predictor: AnyPredictor, labelled: str, callbacks: Callbacks
-    ) -> Pictures:
-        """Add pictures of labelled data to those of a report."""
+    def program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:  # noqa: ARG002
+        """Return the module that `paretoda export` writes, with what it is compared with."""
+        raise RunError(f"runs of {self.name} cannot be exported")
 
-    @abstractmethod
-    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
+    def examine(
+        self,
+        source: Any,  # noqa: ARG002
+        target: Any,  # noqa: ARG002
+        *,
+        table: str | None,  # noqa: ARG002
+        skip_bad: bool,  # noqa: ARG002
+        progress: Progress | None,  # noqa: ARG002
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about two domains: what `paretoda doctor` does."""
+        raise DataError(f"the doctor does not know data of {self.name}")
+
+    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
         """Open the data of a benchmark's task.
 
         Args:
@@ -336,7 +360,8 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             test: Labelled data to measure on; None: the target.
             skip_bad: Leave out files that cannot be read.
         """
+        raise DataError(f"there are no benchmarks of {self.name}")
 
-    @abstractmethod
-    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
+    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:  # noqa: ARG002
         """Measure the chosen and the last model of a run: measure -> "chosen" or "last" -> value."""
+        raise DataError(f"there are no benchmarks of {self.name}")

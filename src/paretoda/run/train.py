@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from paretoda.data.pair import Pair
+from paretoda.evaluation.validators import VALIDATORS, Validator
 from paretoda.gradients import NonFiniteError, Report
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
@@ -40,7 +41,7 @@ class Trained:
     history: list[dict[str, object]]
 
 
-def train(
+def train(  # noqa: PLR0913  (keyword options)
     settings: Settings,
     pair: Pair,
     step: Step,
@@ -49,6 +50,7 @@ def train(
     resume: bool = False,
     after: Sequence[After] = (),
     say: Callable[[str], None] = lambda _: None,
+    validators: Mapping[str, Callable[[], Validator]] = VALIDATORS,
 ) -> Trained:
     """Train from the beginning, or from the last checkpoint.
 
@@ -61,6 +63,7 @@ def train(
         resume: Whether to continue from the directory's checkpoint.
         after: Hooks that are called after every step.
         say: Called with sentences about damaged checkpoints and steps that are left out.
+        validators: Label-free validators by name, which score the candidates.
 
     Raises:
         NonFiniteError: A loss, a gradient or a parameter is NaN or infinite.
@@ -70,7 +73,7 @@ def train(
     device, processes = step.device, step.processes
     writes = processes.rank == 0
     with own_chance(device), stop_requests(1 if processes.size == 1 else 2) as stop:
-        candidates = Candidates(settings.select, directory, processes)
+        candidates = Candidates(settings.select, directory, validators, processes)
         snapshots = Snapshots(pair, step)
         tolerant = TolerantStep(step, settings.skip_nonfinite, say)
         first = 0
@@ -180,7 +183,7 @@ class Snapshots:
 
 
 def _before(settings: Settings, step: Step, snapshots: Snapshots) -> Callable[[int], None]:
-    """Return a hook that seeds the step by its number, so that a resumed run draws the same, and refreshes objectives."""
+    """Return a hook that seeds each step by its number, so that a resumed run draws the same, and refreshes parts."""
     refreshed = [part for part in step.parts if part.refreshes]
 
     def before(index: int) -> None:

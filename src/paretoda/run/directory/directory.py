@@ -198,7 +198,7 @@ class RunDirectory(RunPaths):
             os.fsync(file.fileno())
 
     def keep_metrics(self, taken: int) -> list[dict[str, Any]]:
-        """Keep and return the metrics of the first `taken` steps; a killed run may have written more, or half a line."""
+        """Keep and return the metrics of the first `taken` steps; a killed run may have written more."""
         written = self.metrics.read_bytes() if self.metrics.exists() else b""
         lines = b"".join(written.splitlines(keepends=True)[:taken])
         if lines != written:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paretoda import __version__
-from paretoda.errors import RunError
 from paretoda.run.export.formats import Format, write_program
 from paretoda.run.export.program import Program
 
@@ -43,10 +42,8 @@ def export_program(program: Program, kind: Format, out: Path, say: Callable[[str
         say: Called with what the user should know.
 
     Raises:
-        RunError: The file cannot be written or differs from the run.
+        RunError: The file differs from the run, or packages are missing.
     """
-    if out.is_dir():
-        raise RunError(f"{out} is a directory; give a file with --out")
     program.facts |= {
         "producer": f"paretoda {__version__}",
         "input": {
@@ -57,6 +54,8 @@ def export_program(program: Program, kind: Format, out: Path, say: Callable[[str
         },
         "outputs": program.output_names,
     }
+    for note in program.notes:
+        say(note)
     say("Making the file and comparing it with the run; this takes up to a minute.")
     difference = write_program(program, kind, out)
     return Exported(

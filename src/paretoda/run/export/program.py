@@ -19,12 +19,16 @@ class Program(ABC):
         module: Maps a batch of inputs to a tuple of outputs; on the CPU, in evaluation mode.
         transforms: Whether images go in as RGB bytes of any size.
         facts: JSON values that are stored with the file.
+        notes: Sentences for the user.
     """
 
-    def __init__(self, module: nn.Module, *, transforms: bool, facts: dict[str, Any]) -> None:
+    def __init__(
+        self, module: nn.Module, *, transforms: bool, facts: dict[str, Any], notes: tuple[str, ...] = ()
+    ) -> None:
         self.module = module.eval().requires_grad_(False)
         self.transforms = transforms
         self.facts = facts
+        self.notes = notes
 
     @property
     @abstractmethod

@@ -30,6 +30,9 @@ own network.
 """
 
 
+_CROPS = "The run predicts from 10 crops of an image; the file takes the middle one, as `predict --crops 1` does."
+
+
 class ZScores(nn.Module):
     """The `FeatureTransform` as a layer.
 
@@ -127,8 +130,9 @@ class ClassificationProgram(Program):
             "temperature": predictor.temperature,
         }
         module = ClassificationModule(predictor, transforms=transforms, refined=refined)
-        super().__init__(module, transforms=transforms, facts=facts)
-        self.predictor, self.refined = predictor, refined
+        notes = (_CROPS,) if predictor.crops > 1 else ()
+        super().__init__(module, transforms=transforms, facts=facts, notes=notes)
+        self.predictor, self.refined = predictor.with_crops(1), refined
 
     @property
     def input_name(self) -> str:

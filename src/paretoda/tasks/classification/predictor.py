@@ -47,7 +47,7 @@ class ClassificationPredictor:
         scaling: Scaling of the frozen network's features.
         refiner: The class-wise discriminators of TCM, which give the refined prediction ρ; None without them.
         crops: Views of an image that a prediction is averaged over, 1 or 10.
-        temperature: Temperature that calibrates the confidence, see `paretoda.evaluation.calibration`; None: not fitted.
+        temperature: Temperature that calibrates the confidence (`paretoda.evaluation.calibration`); None: not fitted.
     """
 
     classes: tuple[str, ...]

@@ -112,7 +112,7 @@ def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
 def _alignment_options(
     settings: Settings, pair: ScenePair, model: Segmenter, options: dict[str, Any]
 ) -> dict[str, Any]:
-    """Add what the data determine: the depth of discriminators, the number of outputs, spatial priors (`priors=true`)."""
+    """Add what the data determine: depth of discriminators, number of outputs, spatial priors (`priors=true`)."""
     found = dict(options)
     if settings.method in _ADVERSARIES and not found.get("enlarge"):
         found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(map_size(pair, model))))))
