@@ -3,8 +3,8 @@
 from pathlib import Path
 
 import pytest
-
 from paretoda.bench.by_class import class_rows
+
 from paretoda.bench.paper_numbers import OFFICE31_PAPER, OFFICE_HOME_PAPER, VISDA_CLASSES_PAPER, VISDA_PAPER
 from paretoda.bench.suites import PAPER_SUITES
 from paretoda.report.tables import TableStyle, make_table, markdown

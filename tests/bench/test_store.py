@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from paretoda.bench.store import Store
-from paretoda.cli.errors import sentence
+from paretoda.cli.errors import explain
 from paretoda.errors import RunError
 
 
@@ -80,7 +80,7 @@ def test_a_line_that_does_not_fit_leaves_no_trace_and_the_sentence_names_the_fil
         with pytest.raises(OSError, match="File too large") as caught, no_file_larger_than(len(whole) + more):
             store.add(row("b"))
         assert store.path.read_bytes() == whole, more
-    told, code = sentence(caught.value)
+    told, code = explain(caught.value)
     assert (code, str(store.path) in told, "larger than is allowed" in told) == (2, True, True)
     store.add(row("b"))
     assert store.read() == [row("a"), row("b")]
@@ -92,7 +92,7 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     with pytest.raises(OSError, match="No space left") as caught:
         store.add(row("a"))
     assert caught.value.errno == errno.ENOSPC
-    told, code = sentence(caught.value)
+    told, code = explain(caught.value)
     assert code == 2
     assert told.startswith(f"the disk is full at {store.path}; free some space")
 

@@ -1,5 +1,8 @@
 """`fit` is the main job: the same weights, every kind of input, and no look at the target's labels."""
 
+import inspect
+from typing import Literal, get_args, get_origin
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -8,9 +11,8 @@ import torch
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
 from paretoda.errors import SettingsError
 from paretoda.estimator import NegativeTransferWarning
-from paretoda.estimator.parameters import NOT_FOR_ARRAYS
 from paretoda.run.interrupt import InterruptedRunError
-from paretoda.run.settings import Settings
+from paretoda.run.settings import SETTINGS
 from paretoda.tasks.classification.run import Run
 
 
@@ -19,13 +21,18 @@ def same(one, two):
     return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
 
 
-def test_parameters_are_the_settings_for_arrays_with_the_same_defaults():
-    parameters = ParetoDAClassifier().get_params()
-    parameters["seed"] = parameters.pop("random_state")
-    assert parameters == {
-        name: field.default for name, field in Settings.model_fields.items() if name not in NOT_FOR_ARRAYS
+def test_parameters_are_the_settings_for_arrays_with_the_same_types_and_defaults():
+    parameters = {
+        name.replace("random_state", "seed"): parameter
+        for name, parameter in inspect.signature(ParetoDAClassifier.__init__, eval_str=True).parameters.items()
+        if name != "self"
     }
-    assert set(Settings.model_fields) >= NOT_FOR_ARRAYS
+    settings = {name: setting for name, setting in SETTINGS.items() if setting.arrays}
+    assert list(parameters) == list(settings)
+    for name, setting in settings.items():
+        assert parameters[name].default == setting.default
+        kind = str if get_origin(setting.kind) is Literal else setting.kind
+        assert kind in (parameters[name].annotation, *get_args(parameters[name].annotation))
     assert ParetoDATransformer().get_params() == ParetoDAClassifier().get_params()
 
 
@@ -177,13 +184,13 @@ def test_negative_transfer_is_a_warning_and_a_stop_is_an_interrupt(toy, small, m
     def worse(*_given, **_settings):
         return Run(**{**vars(run), "negative_transfer": "Adaptation may have made the model worse."})
 
-    monkeypatch.setattr("paretoda.api.adapt", worse)
+    monkeypatch.setattr("paretoda.estimator.estimators.adapt", worse)
     with pytest.warns(NegativeTransferWarning, match="made the model worse"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)
 
     def stopped(*_given, **_settings):
         raise InterruptedRunError("stopped after 3 of 6 steps")
 
-    monkeypatch.setattr("paretoda.api.adapt", stopped)
+    monkeypatch.setattr("paretoda.estimator.estimators.adapt", stopped)
     with pytest.raises(KeyboardInterrupt, match="3 of 6"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)

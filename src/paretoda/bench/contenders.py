@@ -19,7 +19,7 @@ from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.model_selection import ENSEMBLE, choose
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.io.toml import read_toml
-from paretoda.run.presets import for_suite
+from paretoda.run.presets import choose_suite_form
 from paretoda.run.settings import make_settings
 
 ORACLE = "oracle"
@@ -64,7 +64,7 @@ class RunSpec:
     @property
     def settings(self) -> dict[str, Any]:
         """Of the run, as JSON has them; the task adds its own."""
-        return as_json(for_suite({**self.contender.settings, **self.variant}, self.suite))
+        return as_json(choose_suite_form({**self.contender.settings, **self.variant}, self.suite))
 
     @property
     def key(self) -> str:

@@ -77,8 +77,14 @@ def missing(rows: Sequence[Row], jobs: Sequence[AnyJob]) -> list[AnyJob]:
 
 
 def failures(rows: Sequence[Row]) -> list[str]:
-    """One sentence for each run that failed."""
-    return [f"{row['task']}, {row['name']}, seed {row['seed']}: {row['error']}" for row in rows if "error" in row]
+    """Return one sentence for each run that failed."""
+    return [f"{describe_run(row)}: {row['error']}" for row in rows if "error" in row]
+
+
+def describe_run(row: Row) -> str:
+    """Return task, contender, variant and seed of a result, in words."""
+    variant = "".join(f", {name} {value}" for name, value in row.get("variant", {}).items())
+    return f"{row['task']}, {row['name']}{variant}, seed {row['seed']}"
 
 
 def failed(job: Job, reason: str) -> Row:

@@ -1,36 +1,66 @@
 """`paretoda list`: every name that an option takes, with the first line of its docstring."""
 
+# The imports inside functions keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from paretoda.cli.console import Console
+from paretoda.cli.options import Json, Task
 
-_NOTHING = {
+_NO_ENTRY = {
     "source-only": "No alignment: the source alone, the baseline.",
     "none": "No target loss.",
 }
 
 
-def run_list(screen: Console, what: str, task: str = "classification") -> None:
-    """Print one line for each name."""
-    own = _OF_SEGMENTATION if task == "segmentation" else {}
-    lines, default = own.get(what, _TABLES[what])()
-    rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
-    screen.table({what: "left", "": "left"}, rows)
-    note = _NOTES.get(what)
-    if note is not None:
-        screen.result()
-        screen.result(note)
-    screen.finish(lambda: {what: lines, "default": default})
+def list_names(
+    what: Annotated[
+        Literal[
+            "methods",
+            "schemes",
+            "target-losses",
+            "guides",
+            "validators",
+            "backbones",
+            "suites",
+            "baselines",
+            "presets",
+            "tables",
+        ],
+        typer.Argument(),
+    ],
+    task: Task = "classification",
+    json: Json = False,
+) -> None:
+    """Show the names that an option takes."""
+    own = _SEGMENTATION_TABLES if task == "segmentation" else {}
+    with Console(as_json=json) as console:
+        lines, default = own.get(what, _TABLES[what])()
+        rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
+        console.table({what: "left", "": "left"}, rows)
+        note = _NOTES.get(what)
+        if note is not None:
+            console.result()
+            console.result(note)
+        console.finish(lambda: {what: lines, "default": default})
 
 
-def first_line(entry: Callable[..., Any] | None, name: str) -> str:
-    """What a table's entry says of itself; the arguments that it fixes come behind it."""
+def _describe(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]:
+    """Return name -> first line of the docstring of its entry."""
+    return {name: _first_line(entry, name) for name, entry in table.items()}
+
+
+def _first_line(entry: Callable[..., Any] | None, name: str) -> str:
+    """Return the first line of the docstring; the arguments of a partial follow in parentheses."""
     if entry is None:
-        return _NOTHING[name]
+        return _NO_ENTRY[name]
     fixed = ""
     if isinstance(entry, partial):
         fixed = f" ({', '.join(f'{key}={value}' for key, value in entry.keywords.items())})"
@@ -38,50 +68,46 @@ def first_line(entry: Callable[..., Any] | None, name: str) -> str:
     return (entry.__doc__ or "").strip().splitlines()[0] + fixed
 
 
-def _described(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]:
-    return {name: first_line(entry, name) for name, entry in table.items()}
-
-
 def _default(field: str, task: str = "classification") -> str:
-    from paretoda.run.settings import make_settings  # noqa: PLC0415  (each list imports what it needs)
+    from paretoda.run.settings import make_settings
 
     return str(getattr(make_settings({"task": task}), field))
 
 
 def _methods() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import ALIGNMENTS  # noqa: PLC0415
+    from paretoda.objectives import ALIGNMENTS
 
-    return _described(ALIGNMENTS), _default("method")
+    return _describe(ALIGNMENTS), _default("method")
 
 
 def _target_losses() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import TARGET_LOSSES  # noqa: PLC0415
+    from paretoda.objectives import TARGET_LOSSES
 
-    return _described(TARGET_LOSSES), _default("target_loss")
+    return _describe(TARGET_LOSSES), _default("target_loss")
 
 
 def _guides() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import GUIDES  # noqa: PLC0415
+    from paretoda.objectives import GUIDES
 
-    return _described(GUIDES), _default("guide")
+    return _describe(GUIDES), _default("guide")
 
 
 def _schemes() -> tuple[dict[str, str], str]:
-    from paretoda.schemes import SCHEMES  # noqa: PLC0415
-    from paretoda.training.strategies import STRATEGIES  # noqa: PLC0415
+    from paretoda.schemes import SCHEMES
+    from paretoda.training.strategies import STRATEGIES
 
-    return _described(SCHEMES) | _described(STRATEGIES), _default("scheme")
+    return _describe(SCHEMES) | _describe(STRATEGIES), _default("scheme")
 
 
 def _validators() -> tuple[dict[str, str], str]:
-    from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS  # noqa: PLC0415
+    from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS
 
     several = {"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."}
-    return several | _described(VALIDATORS), _default("select")
+    return several | _describe(VALIDATORS), _default("select")
 
 
 def _backbones() -> tuple[dict[str, str], str]:
-    from paretoda.models.backbones import BACKBONES  # noqa: PLC0415
+    from paretoda.models.backbones import BACKBONES
 
     lines = {
         "auto": "mlp for features, cnn for images below 64 pixels, otherwise resnet50.",
@@ -100,29 +126,29 @@ def _backbones() -> tuple[dict[str, str], str]:
 
 
 def _suites() -> tuple[dict[str, str], str]:
-    from paretoda.bench.suites import SUITES  # noqa: PLC0415
+    from paretoda.bench.suites import SUITES
 
     return {name: f"{suite.about} Tasks: {', '.join(suite.tasks)}." for name, suite in SUITES.items()}, ""
 
 
 def _baselines() -> tuple[dict[str, str], str]:
-    from paretoda.bench.baselines import BASELINES  # noqa: PLC0415
+    from paretoda.bench.baselines import BASELINES
 
-    return _described(BASELINES), ""
+    return _describe(BASELINES), ""
 
 
 def _presets() -> tuple[dict[str, str], str]:
-    from paretoda.run.presets import known_presets  # noqa: PLC0415
+    from paretoda.run.presets import read_presets
 
     lines = {}
-    for name, preset in known_presets().items():
+    for name, preset in read_presets().items():
         forms = [f"{name}/{suite}" for suite in preset.get("suites", {})]
         lines[name] = preset["about"] + (f" Also {', '.join(forms)}." if forms else "")
     return lines, ""
 
 
 def _tables() -> tuple[dict[str, str], str]:
-    from paretoda.data.segmentation.label_tables import ABOUT  # noqa: PLC0415
+    from paretoda.data.segmentation.label_tables import ABOUT
 
     return ABOUT, ""
 
@@ -142,21 +168,21 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
 
 
 def _pixel_methods() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_METHODS  # noqa: PLC0415
+    from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 
-    return _described(SEGMENTATION_METHODS), _default("method", "segmentation")
+    return _describe(SEGMENTATION_METHODS), _default("method", "segmentation")
 
 
 def _pixel_target_losses() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES  # noqa: PLC0415
+    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES
 
-    return _described(SEGMENTATION_TARGET_LOSSES), _default("target_loss", "segmentation")
+    return _describe(SEGMENTATION_TARGET_LOSSES), _default("target_loss", "segmentation")
 
 
 def _pixel_schemes() -> tuple[dict[str, str], str]:
-    from paretoda.schemes import SCHEMES  # noqa: PLC0415
+    from paretoda.schemes import SCHEMES
 
-    return _described(SCHEMES), _default("scheme")
+    return _describe(SCHEMES), _default("scheme")
 
 
 def _pixel_validators() -> tuple[dict[str, str], str]:
@@ -176,14 +202,14 @@ def _pixel_backbones() -> tuple[dict[str, str], str]:
     return lines, _default("backbone")
 
 
-_OF_SEGMENTATION: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
+_SEGMENTATION_TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "methods": _pixel_methods,
     "schemes": _pixel_schemes,
     "target-losses": _pixel_target_losses,
     "validators": _pixel_validators,
     "backbones": _pixel_backbones,
 }
-"""Where segmentation has other names."""
+"""Kinds of names of which segmentation has its own."""
 
 _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",

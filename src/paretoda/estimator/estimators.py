@@ -52,7 +52,7 @@ class Adapted(Parameters):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
-        told = self._settings()
+        told = self._changed_settings()
         if target is None:
             told |= {"method": "source-only", "target_loss": "none"}
         try:

@@ -1,4 +1,4 @@
-"""Options of a run's parts, written as part.name=value: `alignment.hidden=256`, `propagation.k=5`."""
+"""Options of the parts of a run, written as part.name=value: `alignment.hidden=256`, `propagation.k=5`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,16 @@ _OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
 
 def read_options(options: Sequence[str], parts: Sequence[str]) -> dict[str, dict[str, Any]]:
-    """The options of each part by name; values are read as JSON where they are JSON, and are texts elsewhere.
+    """Return part -> its options by name.
+
+    A value is read as JSON if it is JSON, and as text otherwise.
 
     Args:
-        options: as they are written; of two with the same name the last counts.
-        parts: names of what has options; any other is a ValueError.
+        options: Options as they are written; of two with the same name the last one counts.
+        parts: Names of the parts that take options.
+
+    Raises:
+        ValueError: If an option is not written as part.name=value, or names another part.
     """
     found: dict[str, dict[str, Any]] = {part: {} for part in parts}
     for option in options:

@@ -9,7 +9,7 @@ from paretoda.io.files import write_text
 from paretoda.report.card import CardFacts, model_card
 from paretoda.report.facts import RunFacts
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.names import ALONE
+from paretoda.run.settings import TASK_SETTINGS
 from paretoda.tasks.classification.predictor import Predictor
 from paretoda.tasks.segmentation.predictor import ScenePredictor
 
@@ -22,8 +22,8 @@ def write_card(directory: RunDirectory, facts: RunFacts, model: Predictor | Scen
         facts: from its files, so that the card is the same after every resume.
         model: the chosen one.
     """
-    other = next(task for task in ALONE if task != facts.settings["task"])
-    heard = {name: value for name, value in facts.settings.items() if name not in ALONE[other]}
+    other = next(task for task in TASK_SETTINGS if task != facts.settings["task"])
+    heard = {name: value for name, value in facts.settings.items() if name not in TASK_SETTINGS[other]}
     write_text(directory.card, model_card(replace(facts, settings=heard), _of(model)))
 
 
