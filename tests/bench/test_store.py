@@ -55,9 +55,9 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path, line):
 
 def test_two_benches_in_one_directory_are_refused_until_the_first_has_ended(tmp_path):
     store = Store(tmp_path)
-    with store.held(), pytest.raises(RunError, match="a bench"), Store(tmp_path).held():
+    with store.lock(), pytest.raises(RunError, match="a bench"), Store(tmp_path).lock():
         pass
-    with store.held():
+    with store.lock():
         pass
 
 
@@ -102,9 +102,9 @@ def test_the_second_is_told_who_holds_the_directory_and_no_lock_is_left(tmp_path
     import platform
 
     with (
-        Store(tmp_path).held(),
+        Store(tmp_path).lock(),
         pytest.raises(RunError, match=f"process {os.getpid()} on {platform.node()} is at work"),
-        Store(tmp_path).held(),
+        Store(tmp_path).lock(),
     ):
         pass
     assert list(tmp_path.iterdir()) == []

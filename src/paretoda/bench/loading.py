@@ -1,4 +1,4 @@
-"""A task's data: the source with labels, the target without, and the target's labels for the table alone."""
+"""The data of a task: the source with labels, the target without, and the target's labels for the table only."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.bench.layouts import home_of, place_of
+from paretoda.bench.layouts import find_home, find_place
 from paretoda.bench.suites import Part, Task
 from paretoda.data import Samples, open_samples
 from paretoda.data.drawn.digits import handwriting, handwriting_labels, printed
@@ -23,7 +23,7 @@ from paretoda.io.limits import check_unpacked
 
 EMBEDDED = ("printed", "handwritten")
 DRAWN = "driving/"
-"""How the names of drawn scenes begin: driving/GAP/SEED."""
+"""Prefix of the names of drawn scenes: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
 
 
@@ -32,12 +32,12 @@ class Loaded:
     """The data of a task.
 
     Args:
-        source: what `paretoda.adapt` reads, with labels.
-        target: what it reads, without labels.
-        samples: the target's, without labels, in the order that `adapt` sees them in.
-        classes: names of the source's classes.
-        oracle_labels: of `samples`, as places in `classes`; for the table alone.
-        settings: that the task asks for, file names complete.
+        source: The source that `paretoda.adapt` reads, with labels.
+        target: The target that it reads, without labels.
+        samples: The samples of the target, without labels, in the order of `adapt`.
+        classes: Names of the source's classes.
+        oracle_labels: Labels of `samples` as indices into `classes`, shape (n,); used for the table only.
+        settings: Settings of the task, with complete file names.
     """
 
     source: Any
@@ -49,32 +49,34 @@ class Loaded:
 
 
 def needs_files(task: Task) -> bool:
-    """Whether a task reads anything that is not embedded."""
+    """Return whether a task reads anything that is not embedded."""
     paths = (task.source.path, task.target.path)
     return not all(path in EMBEDDED or path.startswith(DRAWN) for path in paths)
 
 
-def load(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -> Loaded:
+def load_task(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -> Loaded:
     """Read a task's data.
 
     Args:
-        task: which.
-        data: folder of the suites' files; None where everything is embedded.
-        work: folder for archives that must be unpacked.
-        skip_bad: leave unreadable images out.
+        task: The task.
+        data: Folder of the suites' files; None if everything is embedded.
+        work: Folder for archives that must be unpacked.
+        skip_bad: Whether unreadable images are left out.
     """
-    settings = {name: _found(value, data, work) if name in _FILES else value for name, value in task.settings.items()}
-    source, target = (_find(part, data, work) for part in (task.source, task.target))
+    settings = {
+        name: _find_path(value, data, work) if name in _FILES else value for name, value in task.settings.items()
+    }
+    source, target = (_open_part(part, data, work) for part in (task.source, task.target))
     labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
     assert labels is not None
     known = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
-    plain = _without_labels(target)
+    plain = _drop_labels(target)
     samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
-    return Loaded(source, plain, samples, labels.classes, _oracle_labels(samples, known), settings)
+    return Loaded(source, plain, samples, labels.classes, _order_labels(samples, known), settings)
 
 
-def _oracle_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
-    """The labels of `known` in the order of `samples`: without labels, a folder's images have another order."""
+def _order_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
+    """Return the labels of `known` in the order of `samples`, which differs for folders of images."""
     assert known.labels is not None
     if not isinstance(samples, FileSamples) or not isinstance(known, FileSamples):
         return known.labels.values
@@ -84,21 +86,21 @@ def _oracle_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
     return np.array([labels[path] for path in samples.paths], dtype=np.int64)
 
 
-def _without_labels(target: Path | tuple[Any, ...] | FileSamples) -> Any:
+def _drop_labels(target: Path | tuple[Any, ...] | FileSamples) -> Any:
     if isinstance(target, FileSamples):
         return replace(target, labels=None)
     return target[0] if isinstance(target, tuple) else target
 
 
-def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] | FileSamples:
-    """The samples, labels and classes of an .npz or of an embedded domain; the images of a list; a folder's path."""
+def _open_part(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] | FileSamples:
+    """Return samples, labels and classes of an .npz or an embedded domain, the images of a list, or a folder."""
     if part.path in EMBEDDED:
         x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
         return x, y, [str(digit) for digit in range(10)]
     if part.benchmark is not None:
-        place = place_of(part.benchmark, part.path, home_of(part.benchmark, _given(data)))
+        place = find_place(part.benchmark, part.path, find_home(part.benchmark, _require_folder(data)))
         return place.path if place.path.is_dir() else place.samples()
-    path = Path(_found(part.path, data, work))
+    path = Path(_find_path(part.path, data, work))
     if path.suffix != ".npz":
         return path
     arrays = read_arrays(path)
@@ -107,7 +109,7 @@ def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] |
 
 
 def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
-    """`x`, `y` and `classes` of a suite's .npz."""
+    """Return `x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
     with reading_npz(path) as file:
         if missing := [name for name in names if name not in file.files]:
@@ -115,25 +117,25 @@ def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
         return {name: file[name] for name in names}
 
 
-def _given(data: Path | None) -> Path:
+def _require_folder(data: Path | None) -> Path:
     if data is None:
         raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
     return data
 
 
-def _found(name: str, data: Path | None, work: Path) -> str:
-    """The complete path of what is below the data's folder, or in an archive there, which is unpacked."""
-    place = _given(data) / name
+def _find_path(name: str, data: Path | None, work: Path) -> str:
+    """Return the complete path of a name below the folder of the data, or in an archive there, which is unpacked."""
+    place = _require_folder(data) / name
     if place.exists():
         return str(place)
-    inside = _unpacked(name, _given(data), work)
+    inside = _unpack(name, _require_folder(data), work)
     if inside is None:
         raise DataError(f"{place} is missing; name the folder of the suite's files with --data")
     return str(inside)
 
 
-def _unpacked(name: str, data: Path, work: Path) -> Path | None:
-    """`a/b/c` from `a/b.zip` or `a.zip`, unpacked once, whoever comes first."""
+def _unpack(name: str, data: Path, work: Path) -> Path | None:
+    """Unpack `a/b/c` from `a/b.zip` or `a.zip`, once for all processes; return None if there is no such archive."""
     for parent in Path(name).parents:
         archive = data / f"{parent}.zip"
         if parent.name and archive.is_file():

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from paretoda import __version__
-from paretoda.bench.contenders import Contender, baseline, cross, plan, read_contenders, tune_weights
+from paretoda.bench.contenders import Contender, cross, make_baseline, plan, read_contenders, tune_weights
 from paretoda.bench.jobs import Bench
 from paretoda.bench.loading import needs_files
-from paretoda.bench.paper import left_out, paper_contenders
-from paretoda.bench.suites import data_folder, find_suite
+from paretoda.bench.paper import list_absent_rows, make_paper_contenders
+from paretoda.bench.suites import find_data_folder, find_suite
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 
@@ -61,9 +61,9 @@ class BenchRequest:
         """Return all contenders, in the order of the table."""
         kind = find_suite(self.suite).kind
         same = {**({"task": kind} if kind == "segmentation" else {}), **self.settings}
-        found = [baseline(name) for name in self.baselines]
+        found = [make_baseline(name) for name in self.baselines]
         if self.contender_file == _PAPER:
-            found += paper_contenders(self.suite, self.settings)
+            found += make_paper_contenders(self.suite, self.settings)
         elif self.contender_file is not None:
             found += read_contenders(self.contender_file, same)
         methods = self.methods or (() if found else _METHODS[kind])
@@ -93,13 +93,13 @@ def plan_bench(request: BenchRequest, out: Path, data: Path | None) -> Bench:
     specs = specs if request.judge is None else tune_weights(specs, request.judge)
     specs = [replace(spec, keep=request.keep) for spec in specs]
     tasks = [suite.tasks[name] for name in request.tasks or suite.tasks]
-    return Bench(specs, out, data_folder(data) if any(map(needs_files, tasks)) else None)
+    return Bench(specs, out, find_data_folder(data) if any(map(needs_files, tasks)) else None)
 
 
 def describe_bench(request: BenchRequest, bench: Bench) -> list[str]:
     """Return sentences for the user before the runs start: what is done, and what a reader of the table should know."""
     said = []
-    if request.contender_file == _PAPER and (absent := left_out(request.suite)):
+    if request.contender_file == _PAPER and (absent := list_absent_rows(request.suite)):
         said.append(f"These rows of the paper's table cannot be run here: {', '.join(absent)}.")
     total = len(bench.specs)
     said.append(f"{request.suite}: {total} runs, {total - len(bench.missing())} are done already.")

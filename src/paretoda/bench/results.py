@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from paretoda.bench.contenders import select_variants, told
+from paretoda.bench.contenders import describe_tuned_weights, select_variants
 from paretoda.bench.jobs import Bench, describe_run
 from paretoda.bench.request import BenchRequest
 from paretoda.bench.store import Row
@@ -54,7 +54,7 @@ def write_results(request: BenchRequest, bench: Bench, command: str) -> BenchRes
     title = f"ParetoDA bench {out.resolve().name}"
     write_text(out / "report.html", bench_page(rows, title=title, look=style, command=command, measure=suite.measure))
     failures = [f"{describe_run(row)} failed: {row['error']}" for row in made if "error" in row]
-    return BenchResults(tables, told(rows), failures, len(made))
+    return BenchResults(tables, describe_tuned_weights(rows), failures, len(made))
 
 
 def _write_table(path: Path, table: Table, style: TableStyle) -> str:

@@ -1,4 +1,4 @@
-"""One run of a segmentation benchmark: its scenes, the run, and the overlap of classes on the test images."""
+"""One run of a segmentation benchmark: its scenes, the run, and the IoU of every class on the test images."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 from paretoda.api import segment
 from paretoda.bench.contenders import ORACLE, RunSpec
 from paretoda.bench.loading import DRAWN, read_arrays
-from paretoda.bench.store import Row, run_line
+from paretoda.bench.store import Row, describe_result
 from paretoda.bench.suites import Part, find_suite
 from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.data.segmentation import SceneSamples, open_scenes
@@ -21,21 +21,21 @@ from paretoda.tasks.segmentation.run import SceneRun, measured
 from paretoda.training.loop import After
 
 _TALL, _WIDE = 120, 160
-_AWAY = 40
-"""Rows of a taller drawing that are cut away at its top or bottom."""
+_CUT = 40
+"""Rows that are cut off at the top or bottom of a taller drawing."""
 
 
 def execute_segmentation_run(
     spec: RunSpec, given: Mapping[str, Any], data: Path | None, out: Path | None, after: Sequence[After]
 ) -> Row:
-    """Run it; the labels of the test images are used when everything is over.
+    """Make a run and return its results; the labels of the test images are used only after the training.
 
     Args:
-        spec: of the run.
-        given: its settings.
-        data: folder of the suites' files.
-        out: for the run's own files; None: they are not kept.
-        after: called after every step.
+        spec: Specification of the run.
+        given: Settings of the run.
+        data: Folder of the suites' files.
+        out: Directory for the files of the run; None if they are not kept.
+        after: Hooks that are called after every step.
     """
     task = find_suite(spec.suite).tasks[spec.task]
     if "baseline" in given:
@@ -45,10 +45,10 @@ def execute_segmentation_run(
     source = target if spec.settings.get(ORACLE) else load_scenes(task.source, data)
     settings = {"reference": False, **task.settings, **given, "seed": spec.seed}
     run = segment(source, target.without_labels(), out, overwrite=True, after=after, **settings)
-    return _measured(run, load_scenes(task.test, data))
+    return _measure_run(run, load_scenes(task.test, data))
 
 
-def _measured(run: SceneRun, test: SceneSamples) -> Row:
+def _measure_run(run: SceneRun, test: SceneSamples) -> Row:
     if run.classes != test.classes:
         raise DataError(f"the model's classes {run.classes} are not those of the test images, {test.classes}")
     row: Row = {"miou": {}, "accuracy": {}, "per_class": {}}
@@ -58,14 +58,14 @@ def _measured(run: SceneRun, test: SceneSamples) -> Row:
         row["miou"][kind], row["accuracy"][kind] = scores.miou, scores.accuracy
         pairs = zip(run.classes, scores.iou, strict=True)
         row["per_class"][kind] = {name: None if np.isnan(value) else value for name, value in pairs}
-    return row | run_line(run)
+    return row | describe_result(run)
 
 
 @lru_cache(maxsize=8)
 def load_scenes(part: Part, data: Path | None) -> SceneSamples:
-    """The scenes of a part, with labels: drawn ones, .npz files with plus signs between them, or a folder."""
+    """Return the scenes of a part with labels: drawn ones, .npz files joined by plus signs, or a folder."""
     if part.path.startswith(DRAWN):
-        return _drawn(part)
+        return _draw_scenes(part)
     if data is None:
         raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
     paths = [data / name for name in part.path.split("+")]
@@ -78,10 +78,10 @@ def load_scenes(part: Part, data: Path | None) -> SceneSamples:
     return open_scenes((x, y, files[0]["classes"].tolist()), labelled=True)
 
 
-def _drawn(part: Part) -> SceneSamples:
-    """Streets at driving/GAP/SEED, 160x120; at driving/GAP/SEED/up or /down the camera looks there."""
-    gap, seed, *look = part.path.removeprefix(DRAWN).split("/")
-    rows = {(): slice(None), ("up",): slice(None, _TALL), ("down",): slice(-_TALL, None)}[tuple(look)]
-    size = (_TALL + (_AWAY if look else 0), _WIDE)
+def _draw_scenes(part: Part) -> SceneSamples:
+    """Draw the streets of driving/GAP/SEED, 160x120; for driving/GAP/SEED/up or /down, with a tilted camera."""
+    gap, seed, *tilt = part.path.removeprefix(DRAWN).split("/")
+    rows = {(): slice(None), ("up",): slice(None, _TALL), ("down",): slice(-_TALL, None)}[tuple(tilt)]
+    size = (_TALL + (_CUT if tilt else 0), _WIDE)
     x, y = driving_scenes(part.take or 500, seed=int(seed), gap=float(gap), size=size)
     return open_scenes((x[:, rows], y[:, rows], list(DRIVING_CLASSES)), labelled=True)

@@ -1,4 +1,4 @@
-"""Suites of tasks: which files are the source, which the target, and what the protocol fixes."""
+"""Suites of tasks: the files of source and target, and the settings that the protocol fixes."""
 
 from __future__ import annotations
 
@@ -22,11 +22,12 @@ class Part:
     """One domain of a task.
 
     Args:
-        path: an .npz, a folder or a list file below the data's folder; the name of an embedded domain; or, of one of
-            the paper's benchmarks, the domain's name in facts.toml.
-        take: so many samples, drawn with a fixed seed; None: all.
-        of: only the first so many samples may be drawn (MNIST-M is made of the last digits of MNIST); None: all.
-        benchmark: the paper's benchmark that it is a domain of, in whatever layout; None elsewhere.
+        path: An .npz, a folder or a list file below the folder of the data; the name of an embedded domain; or, of one
+            of the paper's benchmarks, the name of the domain in facts.toml.
+        take: Number of samples, drawn with a fixed seed; None for all.
+        of: Number of samples, from the first on, that may be drawn (MNIST-M is made of the last digits of MNIST); None
+            for all.
+        benchmark: The paper's benchmark that the domain belongs to, in any layout; None for other suites.
     """
 
     path: str
@@ -40,10 +41,10 @@ class Task:
     """From one domain to another.
 
     Args:
-        source: with labels.
-        target: its labels are for the table only.
-        settings: that this task needs, whoever runs on it.
-        test: what is measured on, in segmentation; its labels are for the table only.
+        source: The labelled domain.
+        target: The unlabelled domain; its labels are used for the table only.
+        settings: Settings of every run on this task.
+        test: Images that a segmenter is measured on; their labels are used for the table only.
     """
 
     source: Part
@@ -57,11 +58,11 @@ class Suite:
     """Tasks that are reported together.
 
     Args:
-        about: one line.
-        tasks: by name.
-        measure: what its tables show: "accuracy", "mean_class_accuracy" or, in segmentation, "miou".
-        references: published numbers, a column for each task.
-        class_references: published numbers, a column for each class; a suite with one task may have them.
+        about: One line about the suite.
+        tasks: Name -> task.
+        measure: The measure of its tables: "accuracy", "mean_class_accuracy" or, in segmentation, "miou".
+        references: Published numbers, with a column for each task.
+        class_references: Published numbers with a column for each class, for a suite with one task.
     """
 
     about: str
@@ -72,23 +73,23 @@ class Suite:
 
     @property
     def kind(self) -> str:
-        """The task of all its tasks: classification or segmentation."""
+        """The kind of its tasks: classification or segmentation."""
         return "segmentation" if self.measure == "miou" else "classification"
 
 
-def pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, Task]:
-    """Every ordered pair of the domains, named by their letters."""
+def make_pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, Task]:
+    """Return a task for every ordered pair of domains, named by their letters."""
     return {f"{a}-{b}": Task(parts[a], parts[b], settings) for a, b in permutations(parts, 2)}
 
 
 _PROTOCOL: dict[str, Any] = {"image_size": 224, "augment": "standard", "lr": 0.003, "weight_decay": 1e-4}
-"""Of the paper's appendix; its batch size and number of steps are not told. `--preset` has these and others."""
-_MIDDLE = {"augment": "flip"}
-"""On VisDA-2017 the released script, and TLL, train on the middle of the images."""
+"""From the paper's appendix, which does not state batch size and number of steps; presets have these and others."""
+_CENTRE_CROP = {"augment": "flip"}
+"""On VisDA-2017 the released script and TLL train on the middle of the images."""
 
 
 def _domains(suite: str, **names: str) -> dict[str, Part]:
-    """The letters that papers give the domains -> where they are."""
+    """Return letters of a domain in papers -> its place."""
     return {letters: Part(domain, benchmark=suite) for letters, domain in names.items()}
 
 
@@ -99,17 +100,17 @@ _VISDA = _domains("visda2017", T="train", V="validation")
 PAPER_SUITES: dict[str, Suite] = {
     "office31": Suite(
         "Office-31 images, ResNet-50 with your --backbone-weights; beside the paper's numbers.",
-        pairs(_OFFICE31, backbone="resnet50", **_PROTOCOL),
+        make_pairs(_OFFICE31, backbone="resnet50", **_PROTOCOL),
         references=OFFICE31_PAPER,
     ),
     "office-home": Suite(
         "Office-Home images, ResNet-50 with your --backbone-weights; beside the paper's numbers.",
-        pairs(_OFFICE_HOME, backbone="resnet50", **_PROTOCOL),
+        make_pairs(_OFFICE_HOME, backbone="resnet50", **_PROTOCOL),
         references=OFFICE_HOME_PAPER,
     ),
     "visda2017": Suite(
         "VisDA-2017 images, ResNet-101 with your --backbone-weights; mean over classes, beside the paper's numbers.",
-        {"train-validation": Task(_VISDA["T"], _VISDA["V"], {"backbone": "resnet101", **_PROTOCOL, **_MIDDLE})},
+        {"train-validation": Task(_VISDA["T"], _VISDA["V"], {"backbone": "resnet101", **_PROTOCOL, **_CENTRE_CROP})},
         measure="mean_class_accuracy",
         references=VISDA_PAPER,
         class_references=VISDA_CLASSES_PAPER,
@@ -130,7 +131,7 @@ _PAPER: dict[str, Any] = {
     "batch_size": 2,
     "levels": 2,
 }
-"""Of AdvEnt's code, with two images of each domain, which BatchNorm and the marginal of TCM want."""
+"""From AdvEnt's code, but with two images of each domain, for BatchNorm and the marginal of TCM."""
 GTA5_PAPER: References = {
     f"{name} (paper)": {"GTA5-Cityscapes": value / 100}
     for name, value in {
@@ -146,7 +147,7 @@ GTA5_PAPER: References = {
         "CBST + ParetoDA": 48.1,
     }.items()
 }
-"""Table 4 of Lv et al. (2021), mean IoU of 19 classes; its row CBST is of another network (ResNet-38)."""
+"""Table 4 of Lv et al. (2021), mean IoU of 19 classes; its row CBST uses another network (ResNet-38)."""
 
 
 def _camvid(split: str, *lights: str) -> str:
@@ -162,10 +163,10 @@ SCENE_SUITES: dict[str, Suite] = {
     "driving-tilted": Suite(
         "Drawn streets, as `driving`, but the target's camera looks up, or down: the classes have other frequencies.",
         {
-            f"flat-muted-{look}": Task(
-                Part("driving/1/0", 200), Part(f"driving/0/1/{look}", 200), _SMALL, Part(f"driving/0/2/{look}", 100)
+            f"flat-muted-{tilt}": Task(
+                Part("driving/1/0", 200), Part(f"driving/0/1/{tilt}", 200), _SMALL, Part(f"driving/0/2/{tilt}", 100)
             )
-            for look in ("up", "down")
+            for tilt in ("up", "down")
         },
         measure="miou",
     ),
@@ -203,7 +204,7 @@ SCENE_SUITES: dict[str, Suite] = {
 """Name -> suite."""
 
 
-__all__ = ["SUITES", "Part", "Suite", "Task", "data_folder", "find_suite"]
+__all__ = ["SUITES", "Part", "Suite", "Task", "find_data_folder", "find_suite"]
 
 
 _OFFICE = {"A": "amazon", "C": "caltech10", "D": "dslr", "W": "webcam"}
@@ -213,7 +214,7 @@ _NOT_IN_MNIST_M = 54_000
 
 
 def _features(folder: str, domains: Mapping[str, str], kind: str) -> dict[str, Task]:
-    return pairs({letter: Part(f"{folder}/{name}-{kind}.npz") for letter, name in domains.items()})
+    return make_pairs({letter: Part(f"{folder}/{name}-{kind}.npz") for letter, name in domains.items()})
 
 
 SUITES: dict[str, Suite] = {
@@ -242,7 +243,7 @@ SUITES: dict[str, Suite] = {
     ),
     "office-caltech10-jpeg": Suite(
         "Office-Caltech-10 from the JPEG folders, frozen EfficientNet-Lite0.",
-        pairs(
+        make_pairs(
             {letter: Part(f"office-caltech10/images-160px/{name}") for letter, name in _OFFICE.items()},
             frozen=True,
             backbone="efficientnet-lite0",
@@ -256,8 +257,8 @@ SUITES: dict[str, Suite] = {
 """Name -> suite."""
 
 
-def _chosen(wanted: Mapping[str, tuple[str, str]]) -> dict[str, Task]:
-    """Tasks out of other suites, as prefix -> (suite, names separated by commas)."""
+def _pick_tasks(wanted: Mapping[str, tuple[str, str]]) -> dict[str, Task]:
+    """Return tasks of other suites, given prefix -> (suite, names separated by commas)."""
     return {
         f"{prefix} {name}": SUITES[suite].tasks[name]
         for prefix, (suite, names) in wanted.items()
@@ -267,7 +268,7 @@ def _chosen(wanted: Mapping[str, tuple[str, str]]) -> dict[str, Task]:
 
 SUITES["development"] = Suite(
     "The tasks that choices are made on: PACS and SURF A-C, C-A, small MNIST-USPS.",
-    _chosen(
+    _pick_tasks(
         {
             "pacs": ("pacs", "A-C, C-A"),
             "surf": ("office-caltech10", "A-C, C-A"),
@@ -277,7 +278,7 @@ SUITES["development"] = Suite(
 )
 SUITES["confirmation"] = Suite(
     "The tasks that no choice was made on: PACS with photo, SURF with D or W, small U-M and M-N.",
-    _chosen(
+    _pick_tasks(
         {
             "pacs": ("pacs", "A-P, C-P, P-A, P-C"),
             "surf": ("office-caltech10", "A-D, A-W, C-D, C-W, D-A, D-C, D-W, W-A, W-C, W-D"),
@@ -285,7 +286,7 @@ SUITES["confirmation"] = Suite(
         }
     ),
 )
-_COMPARED = _chosen(
+_COMPARED = _pick_tasks(
     {
         "pacs": ("pacs", "P-A, P-C"),
         "surf": ("office-caltech10", "A-W, D-A"),
@@ -303,14 +304,14 @@ SUITES["comparison"] = Suite(
 
 
 def find_suite(name: str) -> Suite:
-    """The suite of that name."""
+    """Return the suite of that name; raise DataError if there is none."""
     if name not in SUITES:
         raise DataError(unknown("suite", name, SUITES))
     return SUITES[name]
 
 
-def data_folder(given: str | Path | None = None) -> Path:
-    """Where the suites' files are: what is given, $PARETODA_DATA, or ../shared/data."""
+def find_data_folder(given: str | Path | None = None) -> Path:
+    """Return the folder of the suites' files: the one that is given, $PARETODA_DATA, or ../shared/data."""
     folder = Path(given or os.environ.get("PARETODA_DATA") or "../shared/data").expanduser()
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder} with the suite's data; name it with --data or $PARETODA_DATA")

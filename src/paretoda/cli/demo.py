@@ -108,7 +108,7 @@ def _plan(seeds: int, steps: int) -> list[RunSpec]:
 def _make_page(bench: Bench, comparison: Comparison) -> str:
     """Return the page: the table, and below it the example run with its pictures."""
     from paretoda.bench.contenders import run_folder
-    from paretoda.bench.loading import load
+    from paretoda.bench.loading import load_task
     from paretoda.bench.suites import SUITES
     from paretoda.report.page import run_page
     from paretoda.run.directory.directory import RunDirectory
@@ -121,7 +121,7 @@ def _make_page(bench: Bench, comparison: Comparison) -> str:
     example = next(spec for spec in bench.specs if spec.keep)
     directory = RunDirectory(run_folder(bench.directory, example))
     facts = read_facts(directory, "ParetoDA demo: printed digits to handwriting")
-    loaded = load(SUITES["digits"].tasks[example.task], None, bench.work)
+    loaded = load_task(SUITES["digits"].tasks[example.task], None, bench.work)
     settings, _ = directory.read_config()
     inputs = open_inputs(settings, loaded.source, loaded.target, pick_device("cpu"), lambda _: None)
     model = load_predictor(directory.model, directory.description)

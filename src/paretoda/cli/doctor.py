@@ -84,12 +84,12 @@ def _examine_pair(
 def _examine_suite(console: Console, suite: str, path: Path | None) -> int:
     """Print every finding on a copy of a benchmark; return the number of errors."""
     from paretoda.bench.suite_doctor import examine_suite
-    from paretoda.bench.suites import data_folder
+    from paretoda.bench.suites import find_data_folder
 
     def progress(domain: str, done: int, total: int) -> None:
         console.progress(f"checking {domain}", done, total)
 
-    report = examine_suite(suite, path if path is not None else data_folder(), progress)
+    report = examine_suite(suite, path if path is not None else find_data_folder(), progress)
     console.progress.stop()
     if report.places:
         rows = [

@@ -19,7 +19,7 @@ from torch import Tensor
 from paretoda.api import adapt
 from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import tensors_of
-from paretoda.estimator.domains import Array, checked_rows, from_source, split_domains
+from paretoda.estimator.domains import Array, check_rows, find_source_rows, split_domains
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
 from paretoda.run.interrupt import InterruptedRunError
@@ -74,27 +74,27 @@ class Adapted(Parameters):
             sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
         """
         check_is_fitted(self)
-        rows = checked_rows(self, X, reset=False)
+        rows = check_rows(self, X, reset=False)
         if sample_domain is None:
-            return _outputs(self.run_.model, rows)
-        source = from_source(sample_domain, len(rows))
+            return _compute_outputs(self.run_.model, rows)
+        source = find_source_rows(sample_domain, len(rows))
         width, classes = self.run_.settings.bottleneck, len(self.classes_)
         features, logits = np.empty((len(rows), width)), np.empty((len(rows), classes))
         for chosen, predictor in ((source, self.run_.source_model), (~source, self.run_.model)):
             if chosen.any():
-                features[chosen], logits[chosen] = _outputs(predictor, rows[chosen])
+                features[chosen], logits[chosen] = _compute_outputs(predictor, rows[chosen])
         return features, logits
 
 
-def batches(predictor: Predictor, rows: Array) -> Iterator[Tensor]:
+def make_batches(predictor: Predictor, rows: Array) -> Iterator[Tensor]:
     """The rows as the network takes them, shape (b, d) each."""
     return tensors_of(open_samples(rows, labelled=False), predictor.transform, 1024)
 
 
-def _outputs(predictor: Predictor, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compute_outputs(predictor: Predictor, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     device = next(predictor.model.parameters()).device
     exact = copy.deepcopy(predictor.model).double()
-    features, logits = predict(exact, (batch.double() for batch in batches(predictor, rows)), device=device)
+    features, logits = predict(exact, (batch.double() for batch in make_batches(predictor, rows)), device=device)
     return features.numpy(), logits.numpy()
 
 

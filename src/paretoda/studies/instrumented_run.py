@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretoda.bench.jobs import Execution, missing, results
-from paretoda.bench.loading import load
-from paretoda.bench.runner import make
+from paretoda.bench.jobs import Execution, collect_results, find_missing
+from paretoda.bench.loading import load_task
+from paretoda.bench.runner import run_jobs
 from paretoda.bench.store import Row, Store
 from paretoda.bench.suites import find_suite
 from paretoda.data import DomainPair
@@ -85,7 +85,7 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
         data: folder of the suite's files.
         work: folder for unpacked archives.
     """
-    loaded = load(find_suite(trial.suite).tasks[trial.task], data, work)
+    loaded = load_task(find_suite(trial.suite).tasks[trial.task], data, work)
     settings = make_settings({**loaded.settings, **trial.settings, "seed": trial.seed})
     device = pick_device(settings.device)
     inputs = open_inputs(settings, loaded.source, loaded.target, device, lambda _note: None)
@@ -169,10 +169,10 @@ def run_trials(ask: StudyRequest, trials: Sequence[Trial], measure: Measure) -> 
         measure: makes one.
     """
     store = Store(ask.directory)
-    with store.held():
+    with store.lock():
         how = Execution(partial(_line, measure), ask.folder(), ask.directory / "data")
-        make(store, missing(store.read(), trials), how, ask.jobs, ask.tell)
-    return results(store.read(), trials)
+        run_jobs(store, find_missing(store.read(), trials), how, ask.jobs, ask.tell)
+    return collect_results(store.read(), trials)
 
 
 def _line(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
