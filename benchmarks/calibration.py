@@ -33,7 +33,7 @@ COLUMNS = ("accuracy", "ECE as is", "ECE calibrated", "ECE weighted", "ECE oracl
 def measured(source: str, target: str, seed: int, steps: int, method: dict[str, Any]) -> list[float]:
     """The numbers of one run, in the order of `COLUMNS`; 'answered': calibrated confidence of 0.8 or more."""
     run = adapt(source, target, seed=seed, steps=steps, reference=False, device="cpu", **method)
-    inputs = open_inputs(run.settings, source, target, CPU, lambda _: None)
+    inputs = open_inputs(run.settings, source, target, CPU)
     snapshot = take_snapshot(inputs.pair, run.model.model, CPU)
     held_out, weights = snapshot.held_out_source, torch.from_numpy(truncated(DEV().weights(snapshot)))
     samples, labels = open_samples(target, labelled=False), torch.from_numpy(np.load(target)["y"])

@@ -12,23 +12,25 @@ from typing import Any
 import torch
 from scene_frequencies import shares
 
-from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import Task, find_suite
-from paretoda.data.segmentation import make_scene_pair
+from paretoda.bench.loading import open_part
+from paretoda.bench.suites import find_suite
+from paretoda.data.segmentation import make_scene_pair, open_scenes
 from paretoda.objectives.parts.class_prior import LabelShift, frequency_ratios
-from paretoda.run.settings import Settings, make_settings
-from paretoda.tasks.segmentation.build import build_segmentation
+from paretoda.run.settings import Settings
+from paretoda.tasks.segmentation.build import build
 from paretoda.tasks.segmentation.inputs import make_pair_settings
+from paretoda.tasks.settings import make_settings
+from paretoda.tasks.suites import SuiteTask
 from paretoda.training.seeding import seed_everything
 
 STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)
 
 
-def trained(task: Task, settings: Settings) -> LabelShift:
+def trained(task: SuiteTask, settings: Settings) -> LabelShift:
     """What the running means are after a training by AdvEnt and TCM."""
-    source, target = (load_scenes(part, None) for part in (task.source, task.target))
+    source, target = (open_scenes(open_part(part, None, Path()), labelled=True) for part in (task.source, task.target))
     pair = make_scene_pair(source, target.without_labels(), make_pair_settings(settings))
-    step = build_segmentation(settings, pair, torch.device("cpu"))
+    step = build(settings, pair, torch.device("cpu"))
     for number in range(settings.steps):
         seed_everything(settings.seed, f"step {number}")
         step.advance(number / settings.steps)
@@ -37,7 +39,7 @@ def trained(task: Task, settings: Settings) -> LabelShift:
     return found.double()
 
 
-def distances(task: Task, settings: Settings) -> dict[str, float]:
+def distances(task: SuiteTask, settings: Settings) -> dict[str, float]:
     """Half the sum of differences to the true frequencies, both times the class weights; 0..1."""
     source, target = shares(task.source, None), shares(task.target, None)
     weights = source.clamp(min=1e-4).rsqrt()

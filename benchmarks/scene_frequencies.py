@@ -11,14 +11,16 @@ from pathlib import Path
 
 import torch
 
-from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import Part, find_suite
+from paretoda.bench.loading import open_part
+from paretoda.bench.suites import find_suite
+from paretoda.data.segmentation import open_scenes
 from paretoda.data.segmentation.pair import class_shares
+from paretoda.tasks.suites import Part
 
 
 def shares(part: Part, data: Path | None) -> torch.Tensor:
     """The share of each class among the labelled pixels."""
-    samples = load_scenes(part, data)
+    samples = open_scenes(open_part(part, data, Path()), labelled=True)
     maps = (torch.from_numpy(samples.read_labels([place])[0]).long()[None] for place in range(len(samples)))
     return class_shares(maps, len(samples.classes))
 
@@ -36,7 +38,7 @@ def main() -> None:
             source, target = shares(task.source, given.data), shares(task.target, given.data)
             prior = target / source.sqrt()
             found[name] = {
-                "classes": list(load_scenes(task.source, given.data).classes),
+                "classes": list(open_scenes(open_part(task.source, given.data, Path()), labelled=True).classes),
                 "source": source.tolist(),
                 "target": target.tolist(),
                 "distance": float((source - target).abs().sum() / 2),

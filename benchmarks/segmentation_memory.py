@@ -15,9 +15,10 @@ import torch
 from memory import _CLEAR, _resident
 
 from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
-from paretoda.run.settings import make_settings
-from paretoda.tasks.classification.build import make_step
+from paretoda.run.build import build_step
+from paretoda.tasks import find_task
 from paretoda.tasks.segmentation.inputs import open_inputs
+from paretoda.tasks.settings import make_settings
 
 WAYS = {
     "plain sum": {"scheme": "linear"},
@@ -34,8 +35,8 @@ def own_peak(way: str) -> tuple[int, int]:
     settings = make_settings(
         {"task": "segmentation", "backbone": "deeplab-resnet101", "batch_size": 2, "levels": 2, **WAYS[way]}
     )
-    pair = open_inputs(settings, (x, y, list(DRIVING_CLASSES)), x, lambda _note: None).pair
-    step = make_step(settings, pair, torch.device("cpu"))
+    pair = open_inputs(settings, (x, y, list(DRIVING_CLASSES)), x).pair
+    step = build_step(find_task(settings.task), settings, pair, torch.device("cpu"))
     for index in range(2):
         step(pair.batch(index, guide=step.wants_guide))
     step.optimiser.zero_grad(set_to_none=True)

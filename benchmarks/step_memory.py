@@ -20,9 +20,10 @@ import torch
 from memory import _CLEAR, _resident
 
 from paretoda.models.compilation import compile_encoder
-from paretoda.run.settings import make_settings
-from paretoda.tasks.classification.build import make_step
+from paretoda.run.build import build_step
+from paretoda.tasks import find_task
 from paretoda.tasks.classification.inputs import open_inputs
+from paretoda.tasks.settings import make_settings
 
 WAYS: dict[str, dict[str, Any]] = {
     "plain sum (`--scheme linear`)": {"scheme": "linear"},
@@ -62,8 +63,8 @@ def own_peak(way: str, backbone: str, size: int, batch: int, repeats: int) -> tu
             **WAYS.get(way, {}),
         }
     )
-    pair = open_inputs(settings, (images, labels), images, torch.device("cpu"), lambda _note: None).pair
-    step = make_step(settings, pair, torch.device("cpu"))
+    pair = open_inputs(settings, (images, labels), images, torch.device("cpu")).pair
+    step = build_step(find_task(settings.task), settings, pair, torch.device("cpu"))
     if way == COMPILED:
         compile_encoder(step.model.encoder)
     batches = [pair.batch(index, guide=step.wants_guide) for index in range(2)]

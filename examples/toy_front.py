@@ -15,7 +15,7 @@ from torch import Tensor
 
 import paretoda
 from paretoda.core.problem import Matrix, Scheme
-from paretoda.schemes import EPO, Linear, MGDA, PMTL, ParetoPaper
+from paretoda.schemes import EPO, MGDA, PMTL, Linear, ParetoPaper
 
 CENTRE = torch.full((2,), 0.5**0.5, dtype=torch.float64)
 GUIDED_POINT = 0.4 * CENTRE  # on the Pareto set, the segment from -CENTRE to CENTRE

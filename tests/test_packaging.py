@@ -33,7 +33,7 @@ def test_the_wheel_has_every_file_of_the_package(tmp_path):
         (metadata,) = [name for name in wheel.namelist() if name.endswith("METADATA")]
         text = wheel.read(metadata).decode()
     assert {f"src/{name}" for name in names} == ours("src")
-    assert {"paretoda/py.typed", "paretoda/job/presets.toml", "paretoda/report/templates/style.css"} <= names
+    assert {"paretoda/py.typed", "paretoda/run/presets.toml", "paretoda/report/templates/style.css"} <= names
     assert "Name: paretoda" in text
     assert "Provides-Extra: track" in text
 

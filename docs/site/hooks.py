@@ -122,14 +122,13 @@ def _code_page(target: str) -> str:
 
 
 def settings_table() -> str:
-    """Every setting with its option and default, from the table that the command line is made of."""
+    """Return a table of every setting with its option and default."""
     sys.path.insert(0, str(ROOT / "src"))
-    from paretoda.cli.options import SETTINGS as TABLE  # noqa: PLC0415 - a test compares it with `Settings`
+    from paretoda.run.settings import SETTINGS  # noqa: PLC0415 - found by the line above
 
     rows = ["| setting | option | default | what it is |", "|---|---|---|---|"]
-    for each in TABLE:
-        option = f"--{each.name.replace('_', '-')}"
-        rows.append(f"| `{each.name}` | `{option}` | {_default(each.default)} | {_cell(each.help)} |")
+    for name, each in SETTINGS.items():
+        rows.append(f"| `{name}` | `{each.option}` | {_default(each.default)} | {_cell(each.description)} |")
     return "\n".join(rows)
 
 

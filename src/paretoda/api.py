@@ -18,6 +18,7 @@ from paretoda.run.start import RunRequest
 from paretoda.run.task import PredictOptions
 from paretoda.tasks import SEGMENTATION, find_task
 from paretoda.tasks.loading import load_run
+from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 
 
@@ -67,7 +68,7 @@ def adapt(
     """
     folder = None if out is None else Path(out)
     request = RunRequest(source, target, folder, resume, overwrite, settings)
-    return execute(request, find_task, after, callbacks)
+    return execute(request, make_settings, find_task, after, callbacks)
 
 
 def segment(source: Any = None, target: Any = None, out: str | Path | None = None, **options: Any) -> Run:

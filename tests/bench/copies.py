@@ -7,7 +7,7 @@ from pathlib import Path
 
 from PIL import Image
 
-from paretoda.bench.layouts import facts_of
+from paretoda.bench.layouts import find_facts
 
 SPELLED = {"Real World": "Real_World"}
 """What the Transfer-Learning-Library calls a domain."""
@@ -22,7 +22,7 @@ def pixel(kind: str = "JPEG") -> bytes:
 
 def published(suite: str, domain: str) -> dict[str, int]:
     """Class -> images; any that add up where they are not known."""
-    facts = facts_of(suite)
+    facts = find_facts(suite)
     if domain in facts.per_class:
         return dict(facts.per_class[domain])
     each, rest = divmod(facts.images[domain], len(facts.classes))

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import sklearn
 
-from paretoda.bench.baselines import BASELINES, coral, logistic_regression, propagated
-from paretoda.bench.execute import _baseline
+from paretoda.bench.baselines import BASELINES, coral, logistic_regression, propagate_labels
+from paretoda.bench.execute import _run_baseline
 from paretoda.bench.loading import Loaded
 from paretoda.data import open_samples
 
@@ -31,7 +31,7 @@ def test_propagation_stays_on_the_simplex_and_outvotes_a_lonely_mistake():
     features = np.eye(2)[y] + 0.05 * rng.normal(size=(60, 2))
     sure = np.eye(2)[y] * 0.8 + 0.1
     sure[0] = sure[0, ::-1]  # the others of its group disagree
-    spread = propagated(features, sure)
+    spread = propagate_labels(features, sure)
     np.testing.assert_allclose(spread.sum(axis=1), 1)
     assert (spread >= 0).all()
     assert sure.argmax(axis=1)[0] != y[0]
@@ -39,7 +39,7 @@ def test_propagation_stays_on_the_simplex_and_outvotes_a_lonely_mistake():
 
 
 def test_propagation_of_two_samples_asks_the_only_neighbour():
-    spread = propagated(np.eye(2), np.eye(2), rounds=1)
+    spread = propagate_labels(np.eye(2), np.eye(2), rounds=1)
     np.testing.assert_allclose(spread, 0.5)
 
 
@@ -83,4 +83,4 @@ def test_images_of_two_sizes_are_brought_to_the_tasks_own():
         {"backbone": "cnn", "image_size": 8},
     )
     for name in ("logistic", "logistic-z-propagated"):
-        assert _baseline(name, loaded)["accuracy"]["last"] > 0.95
+        assert _run_baseline(name, loaded)["accuracy"]["last"] > 0.95

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from paretoda.bench.jobs import missing, results
+from paretoda.bench.jobs import collect_results, find_missing
 
 
 @dataclass(frozen=True)
@@ -22,14 +22,14 @@ def row(key, **more):
 
 def test_of_a_run_that_was_made_twice_the_last_counts():
     rows = [row("a", error="died"), row("b", value=1), row("a", value=2)]
-    assert results(rows, [Made("b"), Made("a"), Made("c")]) == [row("b", value=1), row("a", value=2)]
+    assert collect_results(rows, [Made("b"), Made("a"), Made("c")]) == [row("b", value=1), row("a", value=2)]
 
 
 def test_a_result_has_the_name_that_its_job_has_now():
-    assert results([row("a", value=1)], [Made("a", "new")]) == [{"key": "a", "name": "new", "value": 1}]
+    assert collect_results([row("a", value=1)], [Made("a", "new")]) == [{"key": "a", "name": "new", "value": 1}]
 
 
 def test_what_failed_or_was_never_made_is_missing_and_each_once():
     rows = [row("a", value=1), row("b", value=1), row("b", error="died")]
     jobs = [Made("a"), Made("b"), Made("c"), Made("c", "the same")]
-    assert missing(rows, jobs) == [Made("b"), Made("c")]
+    assert find_missing(rows, jobs) == [Made("b"), Made("c")]

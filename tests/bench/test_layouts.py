@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from bench.copies import LAYOUTS, few, official, write_classes, write_list
 
-from paretoda.bench.layouts import home_of, known_facts, place_of
-from paretoda.bench.loading import load
+from paretoda.bench.layouts import find_home, find_place, read_facts
+from paretoda.bench.loading import load_task
 from paretoda.bench.suites import PAPER_SUITES
 from paretoda.errors import DataError
 
@@ -14,23 +14,23 @@ HOMES = {
     "office-home": ("", "office-home", "office_home", "OfficeHome", "OfficeHome/OfficeHomeDataset_10072016"),
     "visda2017": ("", "visda2017", "VisDA-2017", "visda", "VISDA-C"),
 }
-SMALL = {suite: {domain: few(suite, domain) for domain in facts.images} for suite, facts in known_facts().items()}
+SMALL = {suite: {domain: few(suite, domain) for domain in facts.images} for suite, facts in read_facts().items()}
 
 
 def test_numbers_by_class_add_up():
-    for suite, facts in known_facts().items():
+    for suite, facts in read_facts().items():
         assert suite in PAPER_SUITES
         assert len(set(facts.classes)) == len(facts.classes)
         for domain, counts in facts.per_class.items():
             assert sum(counts.values()) == facts.images[domain], (suite, domain)
-    assert sum(known_facts()["office31"].images.values()) == 4110
-    assert sum(known_facts()["office-home"].images.values()) == 15_588
+    assert sum(read_facts()["office31"].images.values()) == 4110
+    assert sum(read_facts()["office-home"].images.values()) == 15_588
 
 
 def test_numbers_are_those_of_the_part_that_office_caltech_shares_with_office31(shared_data):
     """A look at real data: its ten classes are ten of the thirty-one."""
     names = {"backpack": "back_pack", "laptop": "laptop_computer"}
-    for domain, counts in known_facts()["office31"].per_class.items():
+    for domain, counts in read_facts()["office31"].per_class.items():
         with np.load(shared_data / "office-caltech10" / f"{domain}-surf.npz") as file:
             found = dict(zip(file["classes"].tolist(), np.bincount(file["y"]).tolist(), strict=True))
         assert {names.get(name, name): count for name, count in found.items()}.items() <= counts.items()
@@ -42,8 +42,8 @@ def test_a_task_is_loaded_from_every_layout_with_the_names_of_its_classes(tmp_pa
     LAYOUTS[layout](suite, tmp_path, SMALL[suite])
     tasks = list(PAPER_SUITES[suite].tasks.values())
     for task in (tasks[0], tasks[-1]):
-        loaded = load(task, tmp_path, tmp_path / "work")
-        assert loaded.classes == tuple(sorted(known_facts()[suite].classes))
+        loaded = load_task(task, tmp_path, tmp_path / "work")
+        assert loaded.classes == tuple(sorted(read_facts()[suite].classes))
         folders = [path.parent.name for path in loaded.samples.paths]
         assert [loaded.classes[label] for label in loaded.oracle_labels] == folders
         assert loaded.samples.labels is None
@@ -54,18 +54,18 @@ def test_a_task_is_loaded_from_every_layout_with_the_names_of_its_classes(tmp_pa
 @pytest.mark.parametrize(("suite", "home"), [(suite, home) for suite, homes in HOMES.items() for home in homes])
 def test_the_folder_may_have_any_of_its_names(tmp_path, suite, home):
     official(suite, tmp_path / home, SMALL[suite])
-    assert home_of(suite, tmp_path) == tmp_path / home
+    assert find_home(suite, tmp_path) == tmp_path / home
 
 
 def test_other_spellings_of_a_domain(tmp_path):
     for name in ("RealWorld", "real_world", "Real World"):
         write_classes(tmp_path / name / name, SMALL["office-home"]["Art"])
-        assert place_of("office-home", "Real World", tmp_path / name).path == tmp_path / name / name
+        assert find_place("office-home", "Real World", tmp_path / name).path == tmp_path / name / name
 
 
 def places(folder):
-    home = home_of("office31", folder)
-    return [place_of("office31", domain, home) for domain in SMALL["office31"]]
+    home = find_home("office31", folder)
+    return [find_place("office31", domain, home) for domain in SMALL["office31"]]
 
 
 def wrong(tmp_path, make):
@@ -114,23 +114,23 @@ def test_a_missing_domain_is_told(tmp_path):
 def test_a_wrong_folder_is_told_and_what_to_give_instead(tmp_path, made, given, said):
     official(made, tmp_path, SMALL[made])
     with pytest.raises(DataError) as error:
-        home_of("office31", tmp_path / given)
+        find_home("office31", tmp_path / given)
     assert said in str(error.value)
 
 
 def test_an_archive_that_is_not_unpacked_and_an_empty_folder_are_told(tmp_path):
     with pytest.raises(DataError, match="it is empty"):
-        home_of("office-home", tmp_path)
+        find_home("office-home", tmp_path)
     (tmp_path / "OfficeHomeDataset_10072016.zip").touch()
     with pytest.raises(DataError, match=r"unpack OfficeHomeDataset_10072016\.zip first"):
-        home_of("office-home", tmp_path)
+        find_home("office-home", tmp_path)
 
 
 def test_a_list_must_name_every_class_once_and_its_images(tmp_path):
     names = list(SMALL["office31"]["dslr"])
     write_classes(tmp_path / "files", SMALL["office31"]["dslr"])
     write_list(tmp_path / "dslr.txt", tmp_path / "files", tmp_path, names)
-    place, text = place_of("office31", "dslr", tmp_path), (tmp_path / "dslr.txt").read_text()
+    place, text = find_place("office31", "dslr", tmp_path), (tmp_path / "dslr.txt").read_text()
     assert place.samples().labels.classes == tuple(sorted(names))
     (tmp_path / "dslr.txt").write_text(text.replace("back_pack/frame_0001.jpg 0", "back_pack/frame_0001.jpg 1"))
     with pytest.raises(DataError, match=r"the label 1 stands for back_pack and bike;"):

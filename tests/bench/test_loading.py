@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.bench.loading import load, needs_files
-from paretoda.bench.suites import Part, SUITES, Task, data_folder
+from paretoda.bench.loading import load_task, needs_files
+from paretoda.bench.suites import SUITES, Part, Task, find_data_folder
 from paretoda.errors import DataError
 
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
@@ -30,7 +30,7 @@ def write_npz(path, n, classes=("a", "b")):
 def test_labels_of_a_folder_stand_beside_their_images(tmp_path):
     write_images(tmp_path / "s")
     write_images(tmp_path / "t")
-    loaded = load(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+    loaded = load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
     images = loaded.samples.read(np.arange(len(loaded.samples)))
     shown = [loaded.classes[label] for label in loaded.oracle_labels]
     assert [COLOURS[name] for name in shown] == [tuple(np.asarray(image)[0, 0].tolist()) for image in images]
@@ -40,12 +40,12 @@ def test_labels_of_a_folder_stand_beside_their_images(tmp_path):
 def test_the_targets_labels_are_places_in_the_sources_classes(tmp_path):
     write_images(tmp_path / "s")
     write_images(tmp_path / "t", classes=("green", "red"))
-    loaded = load(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+    loaded = load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
     assert loaded.classes == ("blue", "green", "red")
     assert sorted(loaded.oracle_labels) == [1, 1, 2, 2]
     write_npz(tmp_path / "s.npz", 6, ("x", "y", "z"))
     write_npz(tmp_path / "t.npz", 4, ("z", "x"))
-    loaded = load(Task(Part("s.npz"), Part("t.npz")), tmp_path, tmp_path / "work")
+    loaded = load_task(Task(Part("s.npz"), Part("t.npz")), tmp_path, tmp_path / "work")
     np.testing.assert_array_equal(loaded.oracle_labels[loaded.target[:, 0].argsort()], [2, 0, 2, 0])
 
 
@@ -54,14 +54,14 @@ def test_an_image_outside_the_classes_cannot_be_counted(tmp_path):
     write_images(tmp_path / "t")
     Image.new("RGB", (8, 8)).save(tmp_path / "t" / "stray.png")
     with pytest.raises(DataError, match=r"stray\.png is in no class's folder"):
-        load(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+        load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
 
 
 def test_a_subset_is_drawn_with_a_fixed_seed_from_the_first_samples_only(tmp_path):
     write_npz(tmp_path / "s.npz", 100)
     write_npz(tmp_path / "t.npz", 50)
     task = Task(Part("s.npz", take=20, of=60), Part("t.npz", take=10))
-    first, second = (load(task, tmp_path, tmp_path / "work") for _ in range(2))
+    first, second = (load_task(task, tmp_path, tmp_path / "work") for _ in range(2))
     x, y, _ = first.source
     np.testing.assert_array_equal(x, second.source[0])
     np.testing.assert_array_equal(first.target, second.target)
@@ -85,40 +85,40 @@ def test_an_archive_is_unpacked_once_and_its_layout_is_found(tmp_path):
         for file in (tmp_path / "raw").rglob("*.png"):
             archive.write(file, file.relative_to(tmp_path / "raw"))
     task = Task(Part("deep/images/s"), Part("deep/images/t"))
-    loaded = load(task, tmp_path / "data", tmp_path / "work")
+    loaded = load_task(task, tmp_path / "data", tmp_path / "work")
     assert loaded.source == tmp_path / "work" / "deep" / "images" / "s"
     assert len(loaded.oracle_labels) == 6
     (tmp_path / "data" / "deep" / "images.zip").write_bytes(b"not read again")
-    assert load(task, tmp_path / "data", tmp_path / "work").classes == loaded.classes
+    assert load_task(task, tmp_path / "data", tmp_path / "work").classes == loaded.classes
     assert [path.name for path in (tmp_path / "work" / "deep").iterdir()] == ["images"], "nothing is left behind"
 
 
 def test_missing_files_and_folders_are_told(tmp_path, monkeypatch):
     task = Task(Part("s.npz"), Part("printed"))
     with pytest.raises(DataError, match=r"s\.npz is missing"):
-        load(task, tmp_path, tmp_path)
+        load_task(task, tmp_path, tmp_path)
     with pytest.raises(DataError, match="--data"):
-        load(task, None, tmp_path)
+        load_task(task, None, tmp_path)
     np.savez(tmp_path / "s.npz", x=np.zeros((2, 2)))
     with pytest.raises(DataError, match="has no y and no classes"):
-        load(task, tmp_path, tmp_path)
+        load_task(task, tmp_path, tmp_path)
     monkeypatch.setenv("PARETODA_DATA", str(tmp_path / "nowhere"))
     with pytest.raises(DataError, match="nowhere"):
-        data_folder()
-    assert data_folder(tmp_path) == tmp_path
+        find_data_folder()
+    assert find_data_folder(tmp_path) == tmp_path
 
 
 def test_the_embedded_suite_needs_no_files(tmp_path):
     embedded = ("digits", "driving", "driving-tilted")
     assert not any(needs_files(task) for name in embedded for task in SUITES[name].tasks.values())
     assert all(needs_files(task) for name in SUITES if name not in embedded for task in SUITES[name].tasks.values())
-    loaded = load(SUITES["digits"].tasks["printed-handwritten"], None, tmp_path)
+    loaded = load_task(SUITES["digits"].tasks["printed-handwritten"], None, tmp_path)
     assert len(loaded.samples) == len(loaded.oracle_labels) == 1797
 
 
 @pytest.mark.parametrize("name", ["pacs", "office-caltech10", "office-caltech10-deep", "development"])
 def test_the_real_files_are_where_the_suite_says(shared_data, tmp_path, name):
     task = next(iter(SUITES[name].tasks.values()))
-    loaded = load(task, shared_data, tmp_path)
+    loaded = load_task(task, shared_data, tmp_path)
     assert len(loaded.target) == len(loaded.oracle_labels) > 500
     assert set(loaded.oracle_labels) == set(range(len(loaded.classes)))

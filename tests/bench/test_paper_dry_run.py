@@ -6,14 +6,14 @@ from PIL import Image
 
 from paretoda.bench.contenders import plan
 from paretoda.bench.execute import execute_run
-from paretoda.bench.paper import paper_contenders
+from paretoda.bench.paper import make_paper_contenders
 from paretoda.bench.suites import PAPER_SUITES
 
 CLASSES = ("mug", "pen", "ruler")
 ROWS = {
     "{method}+{target_loss}, {scheme}".format(**contender.settings): contender
     for suite in PAPER_SUITES
-    for contender in paper_contenders(suite, {"steps": 1, "batch_size": 3, "select": "last", "refresh_every": 1})
+    for contender in make_paper_contenders(suite, {"steps": 1, "batch_size": 3, "select": "last", "refresh_every": 1})
 }
 """Tables 1 to 3 without repetitions: each method, target loss and scheme once."""
 

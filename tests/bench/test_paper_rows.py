@@ -8,10 +8,10 @@ import pytest
 from bench.copies import few, official, write_classes
 
 from paretoda.bench.contenders import Contender, RunSpec
-from paretoda.bench.paper import left_out, paper_contenders, paper_rows
+from paretoda.bench.paper import list_absent_rows, list_paper_rows, make_paper_contenders
 from paretoda.bench.suites import PAPER_SUITES
 from paretoda.errors import SettingsError
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 from paretoda.training.optimisers import inverse_decay
 
 TINY = ("--backbone", "cnn", "--image-size", 16, "--augment", "flip", "--steps", 3, "--batch-size", 6)
@@ -21,23 +21,23 @@ NARROW = ("--options", "alignment.hidden=8")
 
 @pytest.mark.parametrize("suite", PAPER_SUITES)
 def test_all_rows_but_those_of_methods_that_are_not_here_can_be_run(suite):
-    made = paper_contenders(suite, {"steps": 7})
-    assert [contender.name for contender in made] + left_out(suite) != []
-    assert {contender.name for contender in made} | {*left_out(suite)} == {*paper_rows(suite)}
-    assert {name.rpartition(" + ")[2] for name in left_out(suite)} <= {"MetaAlign"}
+    made = make_paper_contenders(suite, {"steps": 7})
+    assert [contender.name for contender in made] + list_absent_rows(suite) != []
+    assert {contender.name for contender in made} | {*list_absent_rows(suite)} == {*list_paper_rows(suite)}
+    assert {name.rpartition(" + ")[2] for name in list_absent_rows(suite)} <= {"MetaAlign"}
     for contender in made:
         assert make_settings(contender.settings).steps == 7
 
 
 def test_a_row_is_what_the_paper_means():
-    rows = {contender.name: contender.settings for contender in paper_contenders("office31", {})}
+    rows = {contender.name: contender.settings for contender in make_paper_contenders("office31", {})}
     assert rows["ResNet-50"] == {"method": "source-only", "target_loss": "none", "scheme": "linear"}
     assert rows["BNM"] == {"method": "source-only", "target_loss": "bnm", "scheme": "linear"}
     assert rows["CDAN + MCC"] == {"method": "cdan-e", "target_loss": "mcc", "scheme": "linear"}
     pareto = {"method": "mdd", "target_loss": "tcm", "scheme": "paretoda-paper", "guide": "tcm"}
     assert rows["MDD + ParetoDA"] == pareto
     with pytest.raises(SettingsError, match="there is no table of the paper for the suite 'digits'"):
-        paper_contenders("digits", {})
+        make_paper_contenders("digits", {})
 
 
 def test_a_preset_is_part_of_a_run_as_the_settings_that_it_stands_for():

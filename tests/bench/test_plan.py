@@ -5,7 +5,7 @@ import json
 import pytest
 from bench.made import SUITE, SUM
 
-from paretoda.bench.contenders import Contender, RunSpec, baseline, cross, plan, read_contenders
+from paretoda.bench.contenders import Contender, RunSpec, cross, make_baseline, plan, read_contenders
 from paretoda.bench.jobs import Bench, Tally
 from paretoda.bench.suites import SUITES, find_suite
 from paretoda.errors import DataError, SettingsError
@@ -46,7 +46,7 @@ def test_unknown_suites_tasks_and_baselines_are_told():
     with pytest.raises(SettingsError, match="there is no task 'A-X'"):
         plan(SUITE, SUITES[SUITE], [SUM], seeds=1, tasks=["A-X"])
     with pytest.raises(SettingsError, match="did you mean 'logistic-coral'"):
-        baseline("logistic-corall")
+        make_baseline("logistic-corall")
 
 
 def test_two_contenders_of_one_name_are_refused():
@@ -64,7 +64,7 @@ def test_variants_are_for_those_who_train_and_fix_nothing_themselves():
     runs = plan(
         SUITE,
         SUITES[SUITE],
-        [SUM, fixed, baseline("logistic")],
+        [SUM, fixed, make_baseline("logistic")],
         seeds=1,
         tasks=["A-C"],
         variants=[{"lr": 1}, {"lr": 2}],
@@ -131,9 +131,9 @@ def test_two_names_for_one_run_are_run_once_and_shown_twice(tmp_path):
 
 
 def test_the_tally_forgets_the_steps_of_a_run_that_begins_anew():
-    runs, told = plan(SUITE, SUITES[SUITE], [SUM, baseline("logistic")], seeds=1, tasks=["A-C"]), []
+    runs, told = plan(SUITE, SUITES[SUITE], [SUM, make_baseline("logistic")], seeds=1, tasks=["A-C"]), []
     tally = Tally(runs, lambda done, total: told.append((done, total)))
-    for change in (tally.step, tally.step, tally.again, tally.step, tally.over):
+    for change in (tally.step, tally.step, tally.restart, tally.step, tally.finish):
         change(runs[0])
-    tally.over(runs[1])
+    tally.finish(runs[1])
     assert told == [(1, 7), (2, 7), (0, 7), (1, 7), (6, 7), (7, 7)]

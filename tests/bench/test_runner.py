@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from bench.made import ALONE, QUICK, SUITE, SUM, specs
 
-from paretoda.bench.contenders import Contender, baseline
+from paretoda.bench.contenders import Contender, make_baseline
 from paretoda.bench.jobs import Bench, Execution
 from paretoda.bench.runner import TRIES, Worker, execute_in_worker, run_local
 from paretoda.bench.store import Store
@@ -25,7 +25,9 @@ WRONG = Contender("wrong", {**QUICK, "method": "source-only", "backbone": "resne
 @pytest.fixture(scope="module")
 def undisturbed(features, tmp_path_factory):
     told = []
-    bench = Bench(specs(baseline("logistic-z"), WRONG, ALONE, SUM), tmp_path_factory.mktemp("undisturbed"), features)
+    bench = Bench(
+        specs(make_baseline("logistic-z"), WRONG, ALONE, SUM), tmp_path_factory.mktemp("undisturbed"), features
+    )
     return run_local(bench, 1, lambda *far: told.append(far)), told
 
 
@@ -77,7 +79,7 @@ def test_a_dead_worker_is_replaced_its_run_made_again_and_at_last_given_up_alone
 
 
 def test_a_second_bench_in_the_same_directory_is_refused(features, tmp_path):
-    with Store(tmp_path).held(), pytest.raises(RunError, match="a bench"):
+    with Store(tmp_path).lock(), pytest.raises(RunError, match="a bench"):
         run_local(Bench(specs(SUM), tmp_path, features), 1)
 
 

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
-
-from paretoda.bench.contenders import Contender, ORACLE, RunSpec, cross, plan, read_contenders, run_folder
-from paretoda.bench.execute import execute_run
 from paretoda.bench.scenes import load_scenes
-from paretoda.bench.suites import Part, SCENE_SUITES, SUITES, Suite, Task
+
+from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan, read_contenders, run_folder
+from paretoda.bench.execute import execute_run
+from paretoda.bench.suites import SCENE_SUITES, SUITES, Part, Suite, Task
 from paretoda.data.drawn.streets import DRIVING_CLASSES
 from paretoda.errors import DataError
 from paretoda.report.tables import make_table

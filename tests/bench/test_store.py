@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 from paretoda.bench.store import Store
-from paretoda.cli.errors import sentence
+from paretoda.cli.errors import explain
 from paretoda.errors import RunError
 
 
@@ -55,9 +55,9 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path, line):
 
 def test_two_benches_in_one_directory_are_refused_until_the_first_has_ended(tmp_path):
     store = Store(tmp_path)
-    with store.held(), pytest.raises(RunError, match="a bench"), Store(tmp_path).held():
+    with store.lock(), pytest.raises(RunError, match="a bench"), Store(tmp_path).lock():
         pass
-    with store.held():
+    with store.lock():
         pass
 
 
@@ -80,7 +80,7 @@ def test_a_line_that_does_not_fit_leaves_no_trace_and_the_sentence_names_the_fil
         with pytest.raises(OSError, match="File too large") as caught, no_file_larger_than(len(whole) + more):
             store.add(row("b"))
         assert store.path.read_bytes() == whole, more
-    told, code = sentence(caught.value)
+    told, code = explain(caught.value)
     assert (code, str(store.path) in told, "larger than is allowed" in told) == (2, True, True)
     store.add(row("b"))
     assert store.read() == [row("a"), row("b")]
@@ -92,7 +92,7 @@ def test_a_full_disk_is_one_sentence(tmp_path):
     with pytest.raises(OSError, match="No space left") as caught:
         store.add(row("a"))
     assert caught.value.errno == errno.ENOSPC
-    told, code = sentence(caught.value)
+    told, code = explain(caught.value)
     assert code == 2
     assert told.startswith(f"the disk is full at {store.path}; free some space")
 
@@ -102,9 +102,9 @@ def test_the_second_is_told_who_holds_the_directory_and_no_lock_is_left(tmp_path
     import platform
 
     with (
-        Store(tmp_path).held(),
+        Store(tmp_path).lock(),
         pytest.raises(RunError, match=f"process {os.getpid()} on {platform.node()} is at work"),
-        Store(tmp_path).held(),
+        Store(tmp_path).lock(),
     ):
         pass
     assert list(tmp_path.iterdir()) == []

@@ -7,7 +7,7 @@ import pytest
 from bench.copies import LAYOUTS, domainbed, few, lists_alone, official, published, write_classes
 
 import paretoda.bench.suite_doctor
-from paretoda.bench.layouts import facts_of, known_facts
+from paretoda.bench.layouts import find_facts, read_facts
 from paretoda.bench.suite_doctor import examine_suite
 
 
@@ -15,7 +15,7 @@ from paretoda.bench.suite_doctor import examine_suite
 def whole(tmp_path_factory):
     """All 4,110 images of Office-31, as the official archive has them."""
     home = tmp_path_factory.mktemp("office31") / "domain_adaptation_images"
-    official("office31", home, {domain: published("office31", domain) for domain in facts_of("office31").images})
+    official("office31", home, {domain: published("office31", domain) for domain in find_facts("office31").images})
     return home
 
 
@@ -34,7 +34,9 @@ def test_a_whole_office31_passes(inside, whole):
         end = inside("doctor", "--suite", "office31", given, "--json")
         assert end.code == 0, end
         assert end.last_line["errors"] == end.last_line["warnings"] == 0
-        assert {name: line["images"] for name, line in end.last_line["domains"].items()} == facts_of("office31").images
+        assert {name: line["images"] for name, line in end.last_line["domains"].items()} == find_facts(
+            "office31"
+        ).images
     said = inside("doctor", "--suite", "office31", whole).out
     assert "amazon/images/CLASS" in said
     assert "0 errors, 0 warnings: this is office31 as published." in said
@@ -45,7 +47,7 @@ def small(monkeypatch):
     """A benchmark with two images a class instead of up to 17,360."""
 
     def shrink(suite):
-        known = facts_of(suite)
+        known = find_facts(suite)
         counts = {domain: few(suite, domain) for domain in known.images}
         facts = replace(
             known,
@@ -162,7 +164,7 @@ def test_without_a_path_the_data_folder_counts(inside, whole, monkeypatch):
 
 
 def test_every_benchmark_of_the_paper_has_its_facts():
-    assert {suite: len(facts.classes) for suite, facts in known_facts().items()} == {
+    assert {suite: len(facts.classes) for suite, facts in read_facts().items()} == {
         "office31": 31,
         "office-home": 65,
         "visda2017": 12,

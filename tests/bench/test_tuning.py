@@ -3,16 +3,24 @@
 import pytest
 from bench.made import ALONE, FLAGS, SUITE, SUM, specs
 
-from paretoda.bench.contenders import Contender, GRID, baseline, select_variants, told, tune_weights, weight_variants
-from paretoda.bench.jobs import results
+from paretoda.bench.contenders import (
+    GRID,
+    Contender,
+    describe_tuned_weights,
+    list_weight_variants,
+    make_baseline,
+    select_variants,
+    tune_weights,
+)
+from paretoda.bench.jobs import collect_results
 from paretoda.errors import SettingsError
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 
 BOTH = {"method": "dann+tcm+im", "scheme": "linear"}
 
 
 def weights(settings):
-    return [variant.get("loss_weights") for variant in weight_variants(settings)]
+    return [variant.get("loss_weights") for variant in list_weight_variants(settings)]
 
 
 def test_the_source_keeps_its_weight_and_losses_on_the_target_share_one():
@@ -23,7 +31,7 @@ def test_the_source_keeps_its_weight_and_losses_on_the_target_share_one():
     assert (1.0, 0.3, 0.1, 0.1) in found
     assert (1.0, 1.0, 0.3, 0.3) in found
     assert None in found, "equal weights are the contender as it is"
-    for variant in weight_variants(BOTH):
+    for variant in list_weight_variants(BOTH):
         make_settings({**BOTH, **variant})
 
 
@@ -42,7 +50,7 @@ def test_those_without_free_weights_stay_as_they_are(settings):
 
 def test_the_plan_repeats_plain_sums_beside_other_variants_and_nobody_else():
     guided = Contender("guided", {"method": "dann", "scheme": "paretoda"})
-    before = [spec for one in (SUM, guided, ALONE, baseline("logistic")) for spec in specs(one)]
+    before = [spec for one in (SUM, guided, ALONE, make_baseline("logistic")) for spec in specs(one)]
     plan = tune_weights(before, "dev")
     assert [(spec.contender.name, spec.judge) for spec in plan] == [("sum", "dev")] * 9 + [
         ("guided", ""),
@@ -69,7 +77,7 @@ def test_the_judge_chooses_alone_and_is_remembered_in_the_file():
     plan, made = rows("dev", dev, im)
     (chosen,) = select_variants(made)
     assert chosen["key"] == plan[1].key
-    assert told([chosen]) == [
+    assert describe_tuned_weights([chosen]) == [
         "sum: dev chose the weights 1 source + 0.1 alignment + 0.3 target + 0.3 propagation (1 of 1)."
     ]
     made[8] = {**made[8], "judge": ""}  # made before, as the plain sum that it is
@@ -79,13 +87,13 @@ def test_the_judge_chooses_alone_and_is_remembered_in_the_file():
     assert select_variants(made)[0]["key"] == plan[2].key, "the best mean rank is neither's first"
     untuned = [{**row, "judge": ""} for row in made]
     assert select_variants(untuned)[0]["key"] == plan[2].key
-    assert told(select_variants(untuned)) == []
+    assert describe_tuned_weights(select_variants(untuned)) == []
 
 
 def test_another_judge_needs_no_new_runs():
     _, made = rows("dev", range(9), range(9))
     plan = tune_weights(specs(SUM), "im")
-    assert {row["judge"] for row in results(made, plan)} == {"im"}
+    assert {row["judge"] for row in collect_results(made, plan)} == {"im"}
 
 
 def test_the_command_tunes_and_says_what_was_chosen(inside, features, tmp_path):

@@ -10,7 +10,7 @@ from cli.processes import SMALL, Inside
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.cli.console import LONGEST, shortened, shown
+from paretoda.cli.console import LONGEST_SENTENCE, escape_controls, shorten
 from paretoda.errors import SettingsError
 
 EVIL = ("\x1b]0;owned\x07<script>alert(1)</script>", "=cmd|' /C calc'!A0", 'a"b\nc\x9b31m\u202e')
@@ -18,7 +18,7 @@ EVIL = ("\x1b]0;owned\x07<script>alert(1)</script>", "=cmd|' /C calc'!A0", 'a"b\
 
 @given(st.text())
 def test_what_is_shown_holds_nothing_that_acts(text: str) -> None:
-    safe = shown(text, keep="")
+    safe = escape_controls(text, keep="")
     assert all(unicodedata.category(letter) not in ("Cc", "Cf", "Cs", "Zl", "Zp") for letter in safe)
     safe.encode("utf-8")
     if text.isprintable():
@@ -26,8 +26,8 @@ def test_what_is_shown_holds_nothing_that_acts(text: str) -> None:
 
 
 def test_a_sentence_has_an_end() -> None:
-    assert len(shortened("x" * 10**6)) < LONGEST + 10
-    assert shortened("short") == "short"
+    assert len(shorten("x" * 10**6)) < LONGEST_SENTENCE + 10
+    assert shorten("short") == "short"
 
 
 @pytest.fixture(scope="module")
@@ -66,7 +66,7 @@ def test_an_error_prints_no_name_raw(tmp_path: Path, inside: Inside) -> None:
     path.write_text("no archive")
     sentence = inside("adapt", "--source", path, "--target", path, "--out", tmp_path / "run").sentence
     assert "\\x1b[31m\\u202e.npz" in sentence
-    assert len(inside("adapt", "--method", "x" * 10**5, "--out", tmp_path / "run").err) < LONGEST + 100
+    assert len(inside("adapt", "--method", "x" * 10**5, "--out", tmp_path / "run").err) < LONGEST_SENTENCE + 100
     assert issubclass(SettingsError, ValueError)
 
 

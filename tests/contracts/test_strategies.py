@@ -15,9 +15,9 @@ from paretoda.core.problem import reads_guide
 from paretoda.data import open_samples
 from paretoda.errors import RunError, SettingsError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import make_settings
 from paretoda.schemes import SCHEMES
 from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 from paretoda.training.strategies import STRATEGIES
 from paretoda.training.strategy import Strategy
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from paretoda.run.compatibility import REFUSED, table
+from paretoda.run.compatibility import REFUSED, markdown_table
 
 PAGE = Path(__file__).parents[2] / "docs" / "memory.md"
 
 
 def test_the_documented_table_is_the_codes():
-    assert "\n".join(table()) in PAGE.read_text(encoding="utf-8")
+    assert "\n".join(markdown_table()) in PAGE.read_text(encoding="utf-8")
 
 
 def test_every_refusal_is_explained():

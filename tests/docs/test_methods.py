@@ -14,14 +14,15 @@ import typer
 from paretoda.bench.contenders import cross, plan, tune_weights
 from paretoda.bench.suites import find_suite
 from paretoda.cli.app import app
-from paretoda.cli.errors import exit_code
-from paretoda.cli.options import SETTINGS, given_settings, split
+from paretoda.cli.errors import run_app
+from paretoda.cli.options import read_settings, split
 from paretoda.data import make_pair
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
-from paretoda.run.settings import make_settings
+from paretoda.run.settings import SETTINGS
 from paretoda.run.train import train
 from paretoda.schemes import SCHEMES
 from paretoda.tasks.classification.build import make_pair_settings, make_step
+from paretoda.tasks.settings import make_settings
 from paretoda.training.strategies import STRATEGIES
 
 ROOT = Path(__file__).parents[2]
@@ -123,7 +124,7 @@ def test_every_whole_command_is_understood(line):
 
 
 def settings_of(given):
-    return given_settings({setting.name: given[setting.name] for setting in SETTINGS})
+    return read_settings({name: given[name] for name in SETTINGS})
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +159,7 @@ def test_a_front_is_trained_and_asked_as_the_page_says(tmp_path, monkeypatch):
     assert [line.split()[0] for line in lines] == ["adapt", "predict", "evaluate"]
     small = ["--steps", "2", "--select", "last", "--no-reference", "--quiet"]
     for line in lines:
-        assert exit_code(app, [*words(line), *(small if line.startswith("adapt") else [])]) == 0
+        assert run_app(app, [*words(line), *(small if line.startswith("adapt") else [])]) == 0
     assert len(Path("predictions.csv").read_text().splitlines()) == 7
 
 

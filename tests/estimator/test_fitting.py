@@ -1,17 +1,19 @@
 """`fit` is the main job: the same weights, every kind of input, and no look at the target's labels."""
 
+import inspect
+from typing import Literal, get_args, get_origin
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from paretoda.tasks.classification.run import Run
 
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
 from paretoda.errors import SettingsError
 from paretoda.estimator import NegativeTransferWarning
-from paretoda.estimator.parameters import NOT_FOR_ARRAYS
 from paretoda.run.interrupt import InterruptedRunError
-from paretoda.run.settings import Settings
-from paretoda.tasks.classification.results import Run
+from paretoda.run.settings import SETTINGS
 
 
 def same(one, two):
@@ -19,13 +21,18 @@ def same(one, two):
     return a.keys() == b.keys() and all(torch.equal(a[key], b[key]) for key in a)
 
 
-def test_parameters_are_the_settings_for_arrays_with_the_same_defaults():
-    parameters = ParetoDAClassifier().get_params()
-    parameters["seed"] = parameters.pop("random_state")
-    assert parameters == {
-        name: field.default for name, field in Settings.model_fields.items() if name not in NOT_FOR_ARRAYS
+def test_parameters_are_the_settings_for_arrays_with_the_same_types_and_defaults():
+    parameters = {
+        name.replace("random_state", "seed"): parameter
+        for name, parameter in inspect.signature(ParetoDAClassifier.__init__, eval_str=True).parameters.items()
+        if name != "self"
     }
-    assert set(Settings.model_fields) >= NOT_FOR_ARRAYS
+    settings = {name: setting for name, setting in SETTINGS.items() if setting.arrays}
+    assert list(parameters) == list(settings)
+    for name, setting in settings.items():
+        assert parameters[name].default == setting.default
+        kind = str if get_origin(setting.kind) is Literal else setting.kind
+        assert kind in (parameters[name].annotation, *get_args(parameters[name].annotation))
     assert ParetoDATransformer().get_params() == ParetoDAClassifier().get_params()
 
 

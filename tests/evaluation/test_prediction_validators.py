@@ -8,7 +8,7 @@ from evaluation.snapshots import clusters, collapsed, noise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.evaluation.validators import BNM, CorrC, Entropy, IM, SND, SourceRisk, snd
+from paretoda.evaluation.validators import BNM, IM, SND, CorrC, Entropy, SourceRisk, snd
 from paretoda.evaluation.validators.bnm import nuclear_norm
 from paretoda.evaluation.validators.corr_c import class_correlation
 from paretoda.evaluation.validators.entropy import mean_entropy

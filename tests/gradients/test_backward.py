@@ -9,7 +9,7 @@ from torch import nn
 import paretoda
 from paretoda.core.certificates import keeps_promise
 from paretoda.core.problem import Guide, GuideMissingError, Move, Problem
-from paretoda.schemes import DWA, Every, Linear, MGDA, ParetoDA, ParetoPaper, SCHEMES
+from paretoda.schemes import DWA, MGDA, SCHEMES, Every, Linear, ParetoDA, ParetoPaper
 
 
 class ByRows:

@@ -6,7 +6,7 @@ from gradients.networks import Toy, flat_grad
 from torch import nn
 
 import paretoda
-from paretoda.schemes import Linear, MGDA, ParetoPaper
+from paretoda.schemes import MGDA, Linear, ParetoPaper
 
 
 def run(toy, scheme, parts=None, **settings):

@@ -8,7 +8,7 @@ from torch import nn
 
 import paretoda
 from paretoda.core.problem import Move
-from paretoda.schemes import Linear, MGDA, ParetoPaper
+from paretoda.schemes import MGDA, Linear, ParetoPaper
 
 
 class Bad(torch.autograd.Function):

@@ -10,7 +10,7 @@ from torch import nn
 import paretoda
 from paretoda.core.problem import Problem, reads_guide
 from paretoda.gradients.torchjd import READ_LOSSES, from_torchjd, to_torchjd
-from paretoda.schemes import Averaged, EPO, Every, Linear, MGDA, ParetoDA, SCHEMES, UPGrad
+from paretoda.schemes import EPO, MGDA, SCHEMES, Averaged, Every, Linear, ParetoDA, UPGrad
 
 aggregation = pytest.importorskip("torchjd.aggregation")
 autojac = pytest.importorskip("torchjd.autojac")

@@ -22,7 +22,7 @@ from typing import Any
 
 from hostile.readers import Reader, fresh, make_readers
 
-from paretoda.cli.errors import sentence
+from paretoda.cli.errors import explain
 
 SECONDS, WAITED = 30, 600
 """Of work and of waiting in one case: more than any takes on a busy machine; less than for ever."""
@@ -83,7 +83,7 @@ def outcome(reader: Reader, path: Path) -> str:
         except MemoryError:
             return f"MemoryError\n{traceback.format_exc()}"
         except Exception as error:
-            text, code = sentence(error)
+            text, code = explain(error)
             return "refused" if code == 2 and text.strip() else f"{error!r}\n{traceback.format_exc()}"
     return "read"
 

@@ -26,8 +26,8 @@ from paretoda.errors import DataError, RunError, SettingsError, WeightsError
 from paretoda.io.limits import PIXELS, UNPACKED
 from paretoda.models.weights import load_weights
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 from paretoda.training.checkpoint import CheckpointError, read_checkpoint
 
 

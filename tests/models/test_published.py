@@ -8,7 +8,7 @@ from paretoda.models import pretrained as published
 from paretoda.models.backbones import make_backbone
 from paretoda.models.pretrained import PUBLISHED, package_file, published_weights, weights_file
 from paretoda.run.backbone_choice import check_frozen, default_weights, describe_weights, resolve_backbone
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from paretoda.core.problem import Move
 from paretoda.gradients import Report
 from paretoda.report.notebook import CellFacts, run_cell, spark
 from paretoda.run.result import RunResult
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 
 ALLOWED = {"div", "p", "b", "br", "small", "table", "tr", "th", "td", "ul", "li", "svg", "polyline"}
 ATTRIBUTES = {"style", "width", "height", "viewbox", "role", "points", "fill", "stroke", "stroke-width"}

@@ -5,10 +5,10 @@ import torch
 from run.conftest import blobs
 
 from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
-from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.build import make_step
 from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.tasks.segmentation.inputs import open_inputs
+from paretoda.tasks.settings import make_settings
 
 CPU = torch.device("cpu")
 SMALL = {"steps": 3, "batch_size": 8, "bottleneck": 8, "select": "last", "reference": False, "device": "cpu"}

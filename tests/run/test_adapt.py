@@ -15,9 +15,9 @@ from paretoda.io.toml import read_toml, to_toml
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import make_settings
 from paretoda.schemes import SCHEMES
 from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 
 
 def states_equal(one, two):

@@ -11,8 +11,8 @@ from paretoda.data import make_pair
 from paretoda.errors import SettingsError
 from paretoda.objectives import Information
 from paretoda.run.build import describe_label_shift
-from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.build import make_pair_settings, make_step
+from paretoda.tasks.settings import make_settings
 
 COUNTS = {"source": (100, 100, 100), "target": (270, 20, 10)}
 

@@ -12,8 +12,8 @@ from paretoda.api import adapt
 from paretoda.data import open_samples
 from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 
 TINY = {
     "backbone": "cnn",

@@ -8,8 +8,8 @@ import torch
 from paretoda.api import adapt
 from paretoda.errors import SettingsError
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
-from paretoda.run.settings import make_settings
 from paretoda.run.start import use_deterministic_algorithms
+from paretoda.tasks.settings import make_settings
 
 ON, OFF = make_settings({"deterministic": True}), make_settings({})
 

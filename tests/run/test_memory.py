@@ -15,7 +15,7 @@ from paretoda.models.compilation import NoCompilerError, compile_encoder
 from paretoda.run import build as memory
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.compatibility import CIRCUMSTANCES, REFUSED, WAYS, refusal, refuses
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 
 WAY = {
     "accumulate": {"accumulate": 3},

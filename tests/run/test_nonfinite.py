@@ -17,8 +17,8 @@ from paretoda.objectives import CrossEntropy
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.nonfinite import TolerantStep
-from paretoda.run.settings import make_settings
 from paretoda.schemes.gradnorm import GradNorm
+from paretoda.tasks.settings import make_settings
 from paretoda.training.checkpoint import read_checkpoint, state_of
 from paretoda.types import Batch
 

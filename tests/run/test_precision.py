@@ -12,8 +12,8 @@ from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.run.callbacks import Callbacks
-from paretoda.run.settings import make_settings
 from paretoda.tasks.classification.inputs import open_inputs
+from paretoda.tasks.settings import make_settings
 from paretoda.training.checkpoint import read_checkpoint, restore_step, save_checkpoint
 
 

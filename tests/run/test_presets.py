@@ -8,19 +8,20 @@ from cli.processes import SMALL as FLAGS
 from cli.processes import Inside
 
 from paretoda.api import adapt
-from paretoda.cli.adapt import merged
+from paretoda.cli.adapt import merge_settings
 from paretoda.data import make_pair
 from paretoda.errors import SettingsError
 from paretoda.io.toml import read_toml
 from paretoda.objectives import ALIGNMENTS
 from paretoda.run.build import make_scheme
-from paretoda.run.presets import USUAL_METHOD, for_suite, known_presets
-from paretoda.run.settings import Settings, make_settings
+from paretoda.run.presets import DEFAULT_METHOD, choose_suite_form, read_presets
+from paretoda.run.settings import Settings
 from paretoda.tasks.classification.build import make_objectives, make_step
+from paretoda.tasks.settings import make_settings
 
 FORMS = [
     form
-    for name, preset in known_presets().items()
+    for name, preset in read_presets().items()
     for form in (name, *(f"{name}/{suite}" for suite in preset.get("suites", {})))
 ]
 
@@ -33,7 +34,7 @@ def named(preset):
 
 @pytest.mark.parametrize("form", FORMS)
 def test_every_preset_makes_a_run_of_every_method_that_it_names(form):
-    preset = known_presets()[form.partition("/")[0]]
+    preset = read_presets()[form.partition("/")[0]]
     for method in [None, *sorted(named(preset))]:
         settings = make_settings({"preset": form, **({} if method is None else {"method": method})})
         make_objectives(settings, 16, torch.full((3,), 1 / 3))  # an option that a part does not have is refused there
@@ -58,7 +59,7 @@ def test_what_is_given_counts_more_and_options_add_up():
     assert make_settings({**given, "options": ["target.width=64"]}).part_options["target"] == {"width": 64}
 
 
-@pytest.mark.parametrize("preset", known_presets())
+@pytest.mark.parametrize("preset", read_presets())
 def test_the_source_alone_stays_alone(preset):
     made = make_settings({"preset": preset, "method": "source-only"})
     assert (made.target_loss, made.scheme) == ("none", "linear")
@@ -79,9 +80,9 @@ def test_each_method_has_the_settings_of_its_script():
 
 
 def test_a_suite_has_a_form_of_its_own_where_the_codes_differ():
-    assert for_suite({"preset": "tll", "lr": 1}, "office-home") == {"preset": "tll/office-home", "lr": 1}
-    assert for_suite({"preset": "tll"}, "office31") == {"preset": "tll"}
-    assert for_suite({"lr": 1}, "office-home") == {"lr": 1}
+    assert choose_suite_form({"preset": "tll", "lr": 1}, "office-home") == {"preset": "tll/office-home", "lr": 1}
+    assert choose_suite_form({"preset": "tll"}, "office31") == {"preset": "tll"}
+    assert choose_suite_form({"lr": 1}, "office-home") == {"lr": 1}
     home = make_settings({"preset": "tll/office-home", "method": "mdd"})
     assert (home.steps, home.decay, home.bottleneck) == (30_000, 6, 2048)
     assert home.part_options["alignment"] == {"hidden": 2048}
@@ -100,9 +101,9 @@ def test_an_unknown_preset_is_told(name, said):
 
 
 def test_nobody_names_a_method():
-    assert Settings.model_fields["method"].default == USUAL_METHOD
+    assert Settings.model_fields["method"].default == DEFAULT_METHOD
     assert make_settings({"preset": "tll"}).part_options["alignment"] == {"hidden": 1024}
-    assert {*itertools.chain(*(preset.get("methods", {}) for preset in known_presets().values()))} <= {
+    assert {*itertools.chain(*(preset.get("methods", {}) for preset in read_presets().values()))} <= {
         *ALIGNMENTS,
         "source-only+none",
         "source-only+mcc",
@@ -139,11 +140,11 @@ def test_config_toml_has_what_the_preset_stands_for_and_repeats_the_run(arrays, 
 def test_the_command_line_counts_before_its_preset_and_that_before_the_config_file(tmp_path):
     config = tmp_path / "my.toml"
     config.write_text('preset = "cdan"\nmethod = "mdd+im"\nlr = 0.7\nseed = 5\nbatch_size = 7\n')
-    own = make_settings(merged(config, {}, {"batch_size": 9}))
+    own = make_settings(merge_settings(config, {}, {"batch_size": 9}))
     assert (own.method, own.target_loss, own.lr, own.batch_size, own.steps) == ("mdd", "im", 0.7, 9, 50_004)
-    above = make_settings(merged(config, {}, {"preset": "paper", "batch_size": 9}))
+    above = make_settings(merge_settings(config, {}, {"preset": "paper", "batch_size": 9}))
     assert (above.method, above.target_loss, above.lr, above.batch_size, above.seed) == ("dann", "tcm", 0.003, 9, 5)
-    every = make_settings(merged(config, {}, {"preset": "tll", "options": ("alignment.margin=3",)}))
+    every = make_settings(merge_settings(config, {}, {"preset": "tll", "options": ("alignment.margin=3",)}))
     assert (every.method, every.target_loss, every.lr, every.bottleneck) == ("mdd", "none", 0.004, 1024)
     assert every.part_options["alignment"] == {"margin": 3}
 
@@ -159,5 +160,5 @@ def test_the_command_takes_it_and_lists_all(files, tmp_path, capfd):
     written = read_toml(tmp_path / "run" / "config.toml")
     assert (written["method"], written["scheme"], written["steps"], written["lr"]) == ("mdd", "linear", 6, 0.004)
     listed = inside("list", "presets", "--json").last_line["presets"]
-    assert [*listed] == [*known_presets()]
+    assert [*listed] == [*read_presets()]
     assert "tll/visda2017" in listed["tll"]

@@ -13,8 +13,8 @@ import pytest
 from paretoda import adapt
 from paretoda.errors import SettingsError
 from paretoda.run.directory.tables import metrics_table, scalars
-from paretoda.run.settings import make_settings
 from paretoda.run.tracking import check_tracker, open_tracker
+from paretoda.tasks.settings import make_settings
 
 SMALL = {"steps": 8, "bottleneck": 8, "batch_size": 16, "reference": False, "checkpoint_every": 2, "evaluate_every": 4}
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 
 from paretoda.core.certificates import is_common_descent
 from paretoda.core.problem import Move, Problem
-from paretoda.schemes import Linear, MGDA
+from paretoda.schemes import MGDA, Linear
 
 
 def test_linear_is_the_plain_sum_or_the_given_weights():

@@ -6,7 +6,7 @@ from generators import draw, problem_of
 
 from paretoda.core.certificates import keeps_promise
 from paretoda.core.problem import Guide, Move, Problem
-from paretoda.schemes import Averaged, DWA, Every, Linear, MGDA, PMTL, ParetoPaper
+from paretoda.schemes import DWA, MGDA, PMTL, Averaged, Every, Linear, ParetoPaper
 
 
 def problems(count, family="generic", m=3):

@@ -8,7 +8,7 @@ from paretoda.errors import SettingsError
 from paretoda.evaluation import oracle
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 from paretoda.types import Source, Target
 
 

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from paretoda.run.build import make_scheme
-from paretoda.run.settings import make_settings
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.catalogue import STUDIES, make_study
 from paretoda.studies.front import cross_fitted
 from paretoda.studies.path import facts_of, rising
 from paretoda.studies.request import StudyRequest
+from paretoda.tasks.settings import make_settings
 
 
 def small(directory: Path, **changes: Any) -> StudyRequest:

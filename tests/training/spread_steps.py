@@ -15,7 +15,7 @@ from torch.distributed.fsdp import fully_shard
 
 from paretoda.distributed.collectives import SINGLE_PROCESS, world
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
-from paretoda.schemes import Linear, MGDA, ParetoPaper
+from paretoda.schemes import MGDA, Linear, ParetoPaper
 from paretoda.training.step import Step
 from paretoda.types import Batch, Model
 

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
-from paretoda.schemes import Linear, MGDA, ParetoDA, ParetoPaper
+from paretoda.schemes import MGDA, Linear, ParetoDA, ParetoPaper
 from paretoda.training.step import Step
 from paretoda.types import Batch, Model
 

@@ -15,7 +15,7 @@ from training.networks import network_batch, network_step
 
 from paretoda.core.problem import Weights, reads_guide
 from paretoda.objectives import Information
-from paretoda.schemes import IMTLG, MGDA, NashMTL, ParetoDA, ParetoPaper, SCHEMES
+from paretoda.schemes import IMTLG, MGDA, SCHEMES, NashMTL, ParetoDA, ParetoPaper
 
 STEPS = 6
 SCALES = [(1, 1, 1e6), (1, 1e-6, 1), (1e6, 1, 1e-6), (1e-8, 1, 1), (1e8, 1, 1e-8)]

@@ -1,5 +1,6 @@
 """Shallow contenders: logistic regression on scaled features, label propagation, and methods of skada."""
 
+# The imports inside functions keep scikit-learn and skada out of benches without baselines.
 # ruff: noqa: PLC0415
 
 from __future__ import annotations
@@ -17,34 +18,34 @@ from paretoda.errors import DataError
 Array = NDArray[np.float64]
 
 
-def plain(source: Array, target: Array) -> tuple[Array, Array]:
-    """As they are."""
+def keep_unscaled(source: Array, target: Array) -> tuple[Array, Array]:
+    """Return both domains as they are."""
     return source, target
 
 
-def centred(source: Array, target: Array) -> tuple[Array, Array]:
-    """Each domain minus its own mean, then both over one scale, the source's."""
+def centre(source: Array, target: Array) -> tuple[Array, Array]:
+    """Subtract from each domain its own mean, then divide both by the deviation of the source."""
     spread = source.std(axis=0) + 1e-8
     return (source - source.mean(axis=0)) / spread, (target - target.mean(axis=0)) / spread
 
 
-def z_scored(source: Array, target: Array) -> tuple[Array, Array]:
-    """Each domain with its own mean and scale."""
+def z_score(source: Array, target: Array) -> tuple[Array, Array]:
+    """Return z-scores of each domain with its own mean and deviation."""
     scaled = [(x - x.mean(axis=0)) / (x.std(axis=0) + 1e-8) for x in (source, target)]
     return scaled[0], scaled[1]
 
 
 def coral(source: Array, target: Array, ridge: float = 1.0) -> tuple[Array, Array]:
-    """z-scores, the source's then whitened and given the target's covariance (Sun et al., 2016).
+    """Return z-scores; those of the source are whitened and given the target's covariance (Sun et al., 2016).
 
     Args:
-        source: features, shape (n, d).
-        target: features, shape (m, d).
-        ridge: added to the diagonal of both covariances.
+        source: Features, shape (n, d).
+        target: Features, shape (m, d).
+        ridge: Constant that is added to the diagonal of both covariances.
     """
     from scipy.linalg import fractional_matrix_power
 
-    source, target = z_scored(source, target)
+    source, target = z_score(source, target)
     own, other = (np.cov(x, rowvar=False) + ridge * np.eye(x.shape[1]) for x in (source, target))
     moved: Array = source @ fractional_matrix_power(own, -0.5).real @ fractional_matrix_power(other, 0.5).real
     return moved, target
@@ -63,17 +64,20 @@ def skada_regression(
     width: int = 50,
     C: float = 0.01,
 ) -> Array:
-    """The target's class probabilities by a logistic regression on what skada makes of z-scored features.
+    """Logistic regression on z-scored features that skada has adapted.
 
     Args:
-        source: features or images, one row a sample.
-        labels: in 0..K-1.
-        target: features or images.
-        classes: the number K.
-        adaptation: subspace alignment (Fernando et al., 2013), transfer component analysis (Pan et al., 2011), or
+        source: Features or images, one row for each sample.
+        labels: Labels of the source, integers 0..K-1.
+        target: Features or images.
+        classes: The number of classes K.
+        adaptation: Subspace alignment (Fernando et al., 2013), transfer component analysis (Pan et al., 2011), or
             optimal transport of the source (Courty et al., 2017).
-        width: of the subspace or the components.
-        C: inverse strength of the penalty.
+        width: Dimension of the subspace, or number of components.
+        C: Inverse strength of the penalty.
+
+    Returns:
+        Class probabilities of the target, shape (n, K).
     """
     try:
         import skada
@@ -84,7 +88,7 @@ def skada_regression(
     from sklearn.linear_model import LogisticRegression
 
     flat = [np.asarray(x, dtype=np.float64).reshape(len(x), -1) for x in (source, target)]
-    x, points = z_scored(flat[0], flat[1])
+    x, points = z_score(flat[0], flat[1])
     width = min(width, x.shape[1], len(x), len(points))
     last = LogisticRegression(C=C, max_iter=300)
     made = {
@@ -94,8 +98,8 @@ def skada_regression(
     }[adaptation]()
     both = np.concatenate([x, points])
     domain = np.concatenate([np.ones(len(x)), -np.ones(len(points))]).astype(int)
-    answers = np.concatenate([labels, np.full(len(points), -1)])  # skada hides the target's by -1
-    # skada tells its steps the domains by routing, which its import switches on and anybody may have switched off.
+    answers = np.concatenate([labels, np.full(len(points), -1)])  # skada marks unlabelled rows by -1
+    # skada routes the domains as metadata; its import enables routing, but others may have disabled it since.
     with warnings.catch_warnings(), config_context(enable_metadata_routing=True):
         warnings.simplefilter("ignore", ConvergenceWarning)
         made.fit(both, answers, sample_domain=domain)
@@ -107,25 +111,25 @@ def skada_regression(
 
 Scaling = Literal["none", "centred", "z-scored", "coral"]
 Baseline = Callable[[NDArray[Any], NDArray[np.int64], NDArray[Any], int], Array]
-"""From the source's features and labels, the target's features and K to the target's probabilities, shape (n, K)."""
+"""Maps features and labels of the source, features of the target and K to the target's probabilities, shape (n, K)."""
 
 
 _SCALINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
-    "none": plain,
-    "centred": centred,
-    "z-scored": z_scored,
+    "none": keep_unscaled,
+    "centred": centre,
+    "z-scored": z_score,
     "coral": coral,
 }
 
 
-def propagated(features: Array, probabilities: Array, *, rounds: int = 10, neighbours: int = 5) -> Array:
-    """Probabilities averaged over nearest neighbours by cosine, again and again; each round keeps half of its own.
+def propagate_labels(features: Array, probabilities: Array, *, rounds: int = 10, neighbours: int = 5) -> Array:
+    """Average probabilities repeatedly over nearest neighbours by cosine; each round keeps half of the old value.
 
     Args:
-        features: of the target, shape (n, d).
-        probabilities: shape (n, K).
-        rounds: how often.
-        neighbours: of each sample, itself left out.
+        features: Features of the target, shape (n, d).
+        probabilities: Class probabilities of the target, shape (n, K).
+        rounds: Number of rounds.
+        neighbours: Number of neighbours of each sample, not counting itself.
     """
     from sklearn.neighbors import NearestNeighbors
 
@@ -147,16 +151,19 @@ def logistic_regression(
     propagate: bool = False,
     C: float = 0.01,
 ) -> Array:
-    """The target's class probabilities by a logistic regression on the source.
+    """Logistic regression on the source.
 
     Args:
-        source: features or images, one row a sample.
-        labels: in 0..K-1.
-        target: features or images.
-        classes: the number K.
-        scaling: of the two domains.
-        propagate: whether neighbours in the target are asked afterwards.
-        C: inverse strength of the penalty.
+        source: Features or images, one row for each sample.
+        labels: Labels of the source, integers 0..K-1.
+        target: Features or images.
+        classes: The number of classes K.
+        scaling: Scaling of the two domains.
+        propagate: Whether the probabilities are then averaged over neighbours in the target.
+        C: Inverse strength of the penalty.
+
+    Returns:
+        Class probabilities of the target, shape (n, K).
     """
     from sklearn.exceptions import ConvergenceWarning
     from sklearn.linear_model import LogisticRegression
@@ -168,7 +175,7 @@ def logistic_regression(
         model = LogisticRegression(C=C, max_iter=300).fit(x, labels)
     probabilities = np.zeros((len(points), classes))
     probabilities[:, model.classes_] = model.predict_proba(points)
-    return propagated(points, probabilities) if propagate else probabilities
+    return propagate_labels(points, probabilities) if propagate else probabilities
 
 
 BASELINES: dict[str, Baseline] = {

@@ -1,4 +1,4 @@
-"""Contenders of a benchmark: from the command line or a file, tuned or selected without labels, and their runs."""
+"""Contenders of a benchmark, the runs that they mean, and the selection among variants without target labels."""
 
 from __future__ import annotations
 
@@ -7,23 +7,25 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 from paretoda.bench.baselines import BASELINES
 from paretoda.bench.store import Row
-from paretoda.bench.suites import Suite
 from paretoda.core.options import unknown
 from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.model_selection import ENSEMBLE, choose
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.io.toml import read_toml
-from paretoda.run.presets import for_suite
-from paretoda.run.settings import make_settings
+from paretoda.run.presets import choose_suite_form
+from paretoda.run.settings import Settings
+from paretoda.tasks.settings import make_settings
+from paretoda.tasks.suites import Suite
 
 ORACLE = "oracle"
-"""Among a contender's settings: its source is the target with its labels, the most that anybody could reach."""
+"""Key among the settings of a contender: it is trained on the target with its labels, as an upper bound."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +33,9 @@ class Contender:
     """A row of the table.
 
     Args:
-        name: of the row.
-        settings: that differ from the defaults; "baseline" alone names a shallow one, "oracle" reads target labels.
+        name: Name of the row.
+        settings: Settings that differ from the defaults; "baseline" alone names a shallow contender, "oracle" reads
+            target labels.
     """
 
     name: str
@@ -43,14 +46,16 @@ class Contender:
 class RunSpec:
     """One run of a benchmark: everything that decides its result.
 
+    Its settings are checked once, when they are first needed.
+
     Args:
-        suite: its name.
-        task: its name in the suite.
-        contender: who runs.
-        seed: of the run.
-        variant: settings that are tried side by side, of which a validator chooses one for the table.
-        keep: whether the run's own files, its model among them, stay in the bench's runs/KEY.
-        judge: the validator that chooses among variants; empty: the mean rank of several.
+        suite: Name of the suite.
+        task: Name of the task in the suite.
+        contender: The contender that runs.
+        seed: Seed of the run.
+        variant: Settings of one of several variants, among which a validator chooses one for the table.
+        keep: Whether the files of the run, its model among them, stay in runs/KEY of the bench.
+        judge: Name of the validator that chooses among variants; empty for the mean rank of several.
     """
 
     suite: str
@@ -61,28 +66,46 @@ class RunSpec:
     keep: bool = False
     judge: str = ""
 
-    @property
+    @cached_property
+    def _given(self) -> dict[str, Any]:
+        return choose_suite_form({**self.contender.settings, **self.variant}, self.suite)
+
+    @cached_property
+    def _checked(self) -> Settings | None:
+        """The checked settings; None for a baseline, which has none."""
+        return None if "baseline" in self._given else make_settings(drop_oracle(self._given))
+
+    @cached_property
     def settings(self) -> dict[str, Any]:
-        """Of the run, as JSON has them; the task adds its own."""
-        return as_json(for_suite({**self.contender.settings, **self.variant}, self.suite))
+        """The settings of the run as JSON reads them back; those of the task are not among them.
 
-    @property
+        They are the settings that were given, and always the losses and the scheme.
+        """
+        made = self._checked
+        if made is None:
+            return self._given
+        given = made.model_dump(mode="json", exclude_unset=True)
+        oracle = {ORACLE: True} if self._given.get(ORACLE) else {}
+        return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme, **oracle}
+
+    @cached_property
     def key(self) -> str:
-        """Of what decides the result, so not of the contender's name.
+        """A hash of everything that decides the result, so not of the contender's name.
 
-        The same settings have the same key, however they were written: 1 or 1.0, a tuple or a list, "dann+im" or two.
+        The same settings have the same key, however they are written: 1 or 1.0, a tuple or a list, "dann+im" or its
+        two parts.
         """
         facts = [self.suite, self.task, self.settings, self.seed]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def steps(self) -> int:
-        """How much of the progress it is."""
-        return 1 if "baseline" in self.contender.settings else make_settings(without_oracle(self.settings)).steps
+        """The number of training steps, for the progress; a baseline counts as one."""
+        return 1 if self._checked is None else self._checked.steps
 
     @property
     def line(self) -> dict[str, Any]:
-        """What every result says of its run."""
+        """What every result says about its run."""
         return {
             "key": self.key,
             "suite": self.suite,
@@ -96,33 +119,23 @@ class RunSpec:
 
 
 def run_folder(bench: Path, spec: RunSpec) -> Path:
-    """Where a run's own files are kept, in the bench's directory."""
+    """Return where the files of a run are kept in the directory of a bench."""
     return bench / "runs" / spec.key
 
 
-def as_json(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Checked settings as JSON reads them back: what was given, and always which losses under which scheme."""
-    if "baseline" in settings:
-        return dict(settings)
-    made = make_settings(without_oracle(settings))
-    given = made.model_dump(mode="json", exclude_unset=True)
-    oracle = {ORACLE: True} if settings.get(ORACLE) else {}
-    return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme, **oracle}
-
-
-def without_oracle(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What is a setting of a run: who is trained on target labels is the bench's affair."""
+def drop_oracle(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without the key "oracle", which is no setting of a run."""
     return {name: value for name, value in settings.items() if name != ORACLE}
 
 
 def cross(methods: Iterable[str], target_losses: Sequence[str], schemes: Sequence[str], **same: Any) -> list[Contender]:
-    """Every method with every target loss under every scheme; what has one loss only has no use for a scheme.
+    """Combine every method with every target loss under every scheme; "source-only" has one loss and no scheme.
 
     Args:
-        methods: alignments; "a+b" fixes the target loss.
-        target_losses: for methods that fix none.
-        schemes: for everything with several losses.
-        **same: settings of all.
+        methods: Alignments; "a+b" also names the target loss.
+        target_losses: Target losses of the methods that name none.
+        schemes: Schemes of every combination with several losses.
+        **same: Settings of all contenders.
     """
     found: dict[str, Contender] = {}
     for method in methods:
@@ -148,15 +161,18 @@ def plan(
     tasks: Sequence[str] = (),
     variants: Sequence[Mapping[str, Any]] = ({},),
 ) -> list[RunSpec]:
-    """All runs, seed by seed, so that an early look sees every task and contender.
+    """Return all runs, seed by seed, so that early results cover every task and contender.
 
     Args:
-        name: of the suite.
-        suite: the tasks.
-        contenders: the rows, each with a name of its own.
-        seeds: 0..seeds-1.
-        tasks: only these; all by default.
-        variants: tried by every contender that trains, as far as it does not fix the same settings itself.
+        name: Name of the suite.
+        suite: The suite.
+        contenders: The rows of the table, whose names differ.
+        seeds: Number of seeds.
+        tasks: Names of tasks; all by default.
+        variants: Variants of every contender that trains; settings that the contender fixes are left out of them.
+
+    Raises:
+        SettingsError: If a task is unknown, or two contenders have the same name.
     """
     for task in tasks:
         if task not in suite.tasks:
@@ -169,12 +185,12 @@ def plan(
         for seed in range(seeds)
         for task in dict.fromkeys(tasks or suite.tasks)
         for contender in contenders
-        for variant in _own_variants(contender, variants)
+        for variant in _list_own_variants(contender, variants)
     ]
 
 
-def _own_variants(contender: Contender, variants: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Without what the contender fixes, each once."""
+def _list_own_variants(contender: Contender, variants: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the variants without the settings that the contender fixes, each once."""
     if "baseline" in contender.settings:
         return [{}]
     found: list[dict[str, Any]] = []
@@ -185,11 +201,11 @@ def _own_variants(contender: Contender, variants: Sequence[Mapping[str, Any]]) -
 
 
 def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
-    """Contenders from a TOML file: a table for each, its settings as in a config file, or `baseline = NAME`.
+    """Read contenders from a TOML file: a table for each, with settings as in a config file, or `baseline = NAME`.
 
     Args:
-        path: of the file.
-        same: settings of all; a contender's own come first.
+        path: Path of the file.
+        same: Settings of all contenders; those of the file take precedence.
     """
     found = []
     for name, settings in read_toml(path).items():
@@ -198,32 +214,32 @@ def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
         if "baseline" in settings:
             if len(settings) > 1:
                 raise SettingsError(f"{path}: {name!r} has a baseline, which takes no other settings; remove them")
-            found.append(baseline(settings["baseline"], name))
+            found.append(make_baseline(settings["baseline"], name))
             continue
         values = {**same, **settings}
-        make_settings(without_oracle(values))
+        make_settings(drop_oracle(values))
         found.append(Contender(name, values))
     return found
 
 
-def baseline(kind: object, name: str | None = None) -> Contender:
-    """A shallow contender."""
+def make_baseline(kind: object, name: str | None = None) -> Contender:
+    """Return a shallow contender; its name is that of the baseline by default."""
     if not isinstance(kind, str) or kind not in BASELINES:
         raise SettingsError(unknown("baseline", str(kind), BASELINES))
     return Contender(name or kind, {"baseline": kind})
 
 
 GRID = (0.1, 0.3, 1.0)
-"""What the alignment counts beside the source's 1, and what the losses on the target count, all of them alike."""
+"""Weights of the alignment, and of all losses on the target together; the source loss has the weight 1."""
 
 
-def weight_variants(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Every combination of the grid as settings; nothing for a contender whose weights are not free.
+def list_weight_variants(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return every combination of the grid as settings; none for a contender whose weights are not free.
 
-    Equal weights are the contender as it is, so that a run of the plain sum that is there already is not made again.
+    Equal weights are the contender as it is, so that an existing run of the plain sum is not made again.
 
     Args:
-        settings: of the contender.
+        settings: Settings of the contender.
     """
     if "baseline" in settings:
         return []
@@ -240,22 +256,25 @@ def weight_variants(settings: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _group(loss: str) -> str:
-    """Losses of one group share their weight."""
+    """Return the group of a loss; the losses of a group share their weight."""
     return loss if loss in ("source", "alignment") else "target"
 
 
 def tune_weights(specs: Sequence[RunSpec], judge: str) -> list[RunSpec]:
-    """The plan with every run of a plain sum repeated for every combination of weights.
+    """Return the plan with every run of a plain sum repeated for every combination of weights.
 
     Args:
-        specs: of all runs.
-        judge: a validator, or "ensemble" for the mean rank of several; it chooses among a tuned contender's runs.
+        specs: All runs.
+        judge: Validator that chooses among the runs of a tuned contender, or "ensemble" for the mean rank of several.
+
+    Raises:
+        SettingsError: If there is no such validator, or nothing to tune.
     """
     if judge not in ("ensemble", *VALIDATORS):
         raise SettingsError(unknown("validator", judge, ["ensemble", *VALIDATORS]))
     found: list[RunSpec] = []
     for spec in specs:
-        grid = weight_variants(spec.settings)
+        grid = list_weight_variants(spec.settings)
         found += [replace(spec, variant={**spec.variant, **weights}, judge=judge) for weights in grid] or [spec]
     if len(found) == len(specs):
         raise SettingsError(
@@ -264,45 +283,45 @@ def tune_weights(specs: Sequence[RunSpec], judge: str) -> list[RunSpec]:
     return found
 
 
-def told(rows: Sequence[Row]) -> list[str]:
-    """One sentence for each contender whose weights were tuned: what was chosen, and how often.
+def describe_tuned_weights(rows: Sequence[Row]) -> list[str]:
+    """Return one sentence for each contender whose weights were tuned: the chosen weights, and how often.
 
     Args:
-        rows: that were chosen, one for each contender, task and seed.
+        rows: The selected rows, one for each contender, task and seed.
     """
     tuned = [row for row in rows if row.get("judge") and "error" not in row]
     sentences = []
     for name in dict.fromkeys(row["name"] for row in tuned):
         mine = [row for row in tuned if row["name"] == name]
-        counts = Counter(_weights(row) for row in mine).most_common()
+        counts = Counter(_describe_weights(row) for row in mine).most_common()
         often = ", ".join(f"{weights} ({count} of {len(mine)})" for weights, count in counts)
         sentences.append(f"{name}: {mine[0]['judge']} chose the weights {often}.")
     return sentences
 
 
-def _weights(row: Row) -> str:
+def _describe_weights(row: Row) -> str:
     losses = make_settings(row["settings"]).losses
     values = row["variant"].get("loss_weights", [1.0] * len(losses))
     return " + ".join(f"{value:g} {loss}" for value, loss in zip(values, losses, strict=True))
 
 
 def select_variants(rows: Sequence[Row]) -> list[Row]:
-    """One row for every suite, task, contender and seed: its best variant by its judge, or the ensemble's mean rank."""
+    """Return one row for every suite, task, contender and seed: its best variant by its judge, or by the mean rank."""
     groups: dict[tuple[str, str, str, int], list[Row]] = {}
     for row in rows:
         groups.setdefault((row["suite"], row["task"], row["name"], row["seed"]), []).append(row)
-    return [_best(group) for group in groups.values()]
+    return [_select_best(group) for group in groups.values()]
 
 
-def _best(group: list[Row]) -> Row:
+def _select_best(group: list[Row]) -> Row:
     finished = [row for row in group if "error" not in row]
     if len(finished) < 2:
         return (finished or group)[0]
     judge = next((row["judge"] for row in reversed(group) if row.get("judge")), "")
-    witnesses = ENSEMBLE if judge in ("", "ensemble") else (judge,)
+    validators = ENSEMBLE if judge in ("", "ensemble") else (judge,)
     for row in finished:
-        if missing := [name for name in witnesses if (row.get("scores") or {}).get(name) is None]:
-            told = f"{row['name']!r} ran {row['task']} in several variants, one without the score {missing[0]!r}"
-            raise RunError(f"{told}; remove its line, and the run is made again")
-    scores = {name: [row["scores"][name] for row in finished] for name in witnesses}
+        if missing := [name for name in validators if (row.get("scores") or {}).get(name) is None]:
+            what = f"{row['name']!r} ran {row['task']} in several variants, one without the score {missing[0]!r}"
+            raise RunError(f"{what}; remove its line, and the run is made again")
+    scores = {name: [row["scores"][name] for row in finished] for name in validators}
     return {**finished[choose(scores, judge or "ensemble").index], "judge": judge}

@@ -1,4 +1,4 @@
-"""The published benchmarks on disk: their domains, classes and image counts, and where people keep them."""
+"""The published benchmarks on disk: their domains, classes and image counts, and the layouts of their copies."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from paretoda.io.toml import read_toml
 
 @dataclass(frozen=True)
 class Facts:
-    """Of one benchmark.
+    """What is known about a benchmark.
 
     Args:
-        classes: names of the folders of all domains.
-        images: domain -> how many.
-        per_class: domain -> class -> how many; only domains whose numbers are certain.
+        classes: Names of the class folders, the same in all domains.
+        images: Domain -> number of images.
+        per_class: Domain -> class -> number of images; only domains whose numbers are certain.
     """
 
     classes: tuple[str, ...]
@@ -34,8 +34,8 @@ class Facts:
 
 
 @lru_cache
-def known_facts() -> dict[str, Facts]:
-    """Suite -> its facts, from facts.toml beside this file."""
+def read_facts() -> dict[str, Facts]:
+    """Return suite -> its facts, from facts.toml beside this file."""
     return {
         suite: Facts(
             tuple(known["classes"]),
@@ -46,9 +46,9 @@ def known_facts() -> dict[str, Facts]:
     }
 
 
-def facts_of(suite: str) -> Facts:
-    """The facts of that suite."""
-    facts = known_facts()
+def find_facts(suite: str) -> Facts:
+    """Return the facts of a suite; raise DataError if none are known."""
+    facts = read_facts()
     if suite not in facts:
         raise DataError(f"{unknown('benchmark with known numbers', suite, facts)} Or give --source and --target")
     return facts[suite]
@@ -59,84 +59,91 @@ _HOMES = {
     "office-home": ("officehome", "officehomedataset", "officehomedataset10072016"),
     "visda2017": ("visda2017", "visda", "visda17", "visdac"),
 }
-"""Suite -> what its folder is called, in small letters and without signs."""
+"""Suite -> usual names of its folder, in lower case and without punctuation."""
 _LISTS = "image_list"
 _ARCHIVES = (".zip", ".tar", ".tgz", ".gz")
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where a domain is.
+    """The place of a domain.
 
     Args:
-        path: the folder with its classes, or a list of its images.
-        layout: in words.
+        path: The folder with its classes, or a list of its images.
+        layout: The layout in words.
     """
 
     path: Path
     layout: str
 
     def samples(self) -> FileSamples:
-        """The images with the names of their classes, which are their folders' also where a list numbers them."""
-        return labelled_folder(self.path) if self.path.is_dir() else _named(self.path)
+        """Open the images; their classes are named by their folders, even if a list numbers them."""
+        return labelled_folder(self.path) if self.path.is_dir() else _open_named_list(self.path)
 
 
-def home_of(suite: str, folder: Path) -> Path:
-    """The folder that has the domains: the one that is given, or one in it with a name that people give the suite."""
+def find_home(suite: str, folder: Path) -> Path:
+    """Return the folder of the domains: the given one, or one inside it with a usual name of the suite."""
     if not folder.is_dir():
         raise DataError(f"{folder} is no folder; give the one that has the images of {suite}")
-    found = _homes(suite, folder)
+    found = _list_homes(suite, folder)
     if not found:
-        raise DataError(f"{folder} has no domain of {suite} ({', '.join(facts_of(suite).images)}); {_advice(folder)}")
+        raise DataError(
+            f"{folder} has no domain of {suite} ({', '.join(find_facts(suite).images)}); {_give_advice(folder)}"
+        )
     if len(found) > 1:
         raise DataError(f"{suite} is in {found[0]} and in {found[1]}; give the folder of one of them")
     return found[0]
 
 
-def place_of(suite: str, domain: str, home: Path) -> Place:
-    """Where the domain is; an error where it is missing, or where two layouts are mixed so that nobody can know.
+def find_place(suite: str, domain: str, home: Path) -> Place:
+    """Return the place of a domain.
 
     Args:
-        suite: its name.
-        domain: as facts.toml has it; its folder may be spelled otherwise (RealWorld, real_world).
-        home: the folder with all domains.
+        suite: Name of the suite.
+        domain: Name of the domain in facts.toml; its folder may be spelled otherwise (RealWorld, real_world).
+        home: The folder with all domains.
+
+    Raises:
+        DataError: If the domain is missing, or if two layouts are mixed.
     """
-    folders, lists = _folders(domain, home), _lists(domain, home)
+    folders, lists = _list_folders(domain, home), _list_files(domain, home)
     for found in (folders, lists):
         if len(found) > 1:
             raise DataError(f"two layouts are mixed: {domain} is in {found[0]} and in {found[1]}; remove one of them")
         if found:
-            return _folder(found[0]) if found is folders else Place(found[0], "a list")
+            return _open_folder(found[0]) if found is folders else Place(found[0], "a list")
     raise DataError(
         f"{home} has no domain {domain!r} of {suite}, neither its folder nor a list {domain.replace(' ', '_')}.txt; "
         "unpack it there"
     )
 
 
-def _homes(suite: str, folder: Path) -> list[Path]:
-    """The folder itself, those in it with a known name, and those in these: archives are nested twice at most."""
+def _list_homes(suite: str, folder: Path) -> list[Path]:
+    """Return the folders with domains: the given one, or one with a usual name at most two levels below it."""
     places, level = [folder], [folder]
     for _ in range(2):
-        level = [sub for place in level for sub in visible_folders(place) if _plain(sub.name) in _HOMES[suite]]
+        level = [sub for place in level for sub in visible_folders(place) if _simplify(sub.name) in _HOMES[suite]]
         places += level
-    domains = facts_of(suite).images
-    return [place for place in places if any(_folders(name, place) or _lists(name, place) for name in domains)]
+    domains = find_facts(suite).images
+    return [
+        place for place in places if any(_list_folders(name, place) or _list_files(name, place) for name in domains)
+    ]
 
 
-def _folders(domain: str, home: Path) -> list[Path]:
-    return [sub for sub in visible_folders(home) if _plain(sub.name) == _plain(domain)]
+def _list_folders(domain: str, home: Path) -> list[Path]:
+    return [sub for sub in visible_folders(home) if _simplify(sub.name) == _simplify(domain)]
 
 
-def _lists(domain: str, home: Path) -> list[Path]:
-    """amazon.txt or amazon_list.txt, in the folder or in its image_list."""
-    names = (_plain(domain), f"{_plain(domain)}list")
+def _list_files(domain: str, home: Path) -> list[Path]:
+    """Return the lists of a domain, such as amazon.txt or amazon_list.txt, in the folder or in its image_list."""
+    names = (_simplify(domain), f"{_simplify(domain)}list")
     places = [place for place in (home / _LISTS, home) if place.is_dir()]
     files = [file for place in places for file in sorted(place.iterdir()) if file.suffix == ".txt" and file.is_file()]
-    return [file for file in files if _plain(file.stem) in names]
+    return [file for file in files if _simplify(file.stem) in names]
 
 
-def _folder(folder: Path) -> Place:
-    """The official Office-31 has the classes below `images`, others left that folder out."""
+def _open_folder(folder: Path) -> Place:
+    """Return the place of a folder; the official Office-31 has the classes below `images`, other copies do not."""
     below = folder / "images"
     if not below.is_dir():
         return Place(folder, f"{folder.name}/CLASS")
@@ -147,21 +154,21 @@ def _folder(folder: Path) -> Place:
     return Place(below, f"{folder.name}/images/CLASS")
 
 
-def _advice(folder: Path) -> str:
-    """What to give instead of a folder without domains, as far as its content tells."""
+def _give_advice(folder: Path) -> str:
+    """Return what to give instead of a folder without domains, as far as its content suggests."""
     names = [entry.name for entry in sorted(folder.iterdir()) if not entry.name.startswith(".")]
-    for other in known_facts():
-        if _homes(other, folder):
+    for other in read_facts():
+        if _list_homes(other, folder):
             return f"it looks like {other}: give --suite {other}, or another folder"
-        if len({*facts_of(other).classes} & {*names}) > 1:
+        if len({*find_facts(other).classes} & {*names}) > 1:
             return "it has classes, so it looks like one domain: give the folder that has them all"
     if archives := [name for name in names if name.endswith(_ARCHIVES)]:
         return f"unpack {listed(archives)} first"
     return f"it has {listed(names)}; give the folder that has the domains" if names else "it is empty"
 
 
-def _named(file: Path) -> FileSamples:
-    """A list's images under the names of their folders, which must be its labels under other names."""
+def _open_named_list(file: Path) -> FileSamples:
+    """Open a list with the names of the folders as classes, which must correspond to its labels one to one."""
     samples = open_list(file, labelled=True)
     assert samples.labels is not None
     if not samples.paths[0].exists():
@@ -177,5 +184,5 @@ def _named(file: Path) -> FileSamples:
     return replace(samples, labels=from_names(names))
 
 
-def _plain(name: str) -> str:
+def _simplify(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())

@@ -1,113 +1,116 @@
-"""A task's data: the source with labels, the target without, and the target's labels for the table alone."""
+"""The data of a suite's task: read as a user would give them, with the target's labels for the table only."""
 
 from __future__ import annotations
 
 import zipfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.bench.layouts import home_of, place_of
-from paretoda.bench.suites import Part, Task
-from paretoda.data import Samples, open_samples
+from paretoda.bench.layouts import find_home, find_place
 from paretoda.data.drawn.digits import handwriting, handwriting_labels, printed
+from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
 from paretoda.data.open.arrays import reading_npz
-from paretoda.data.open.files import FileSamples
 from paretoda.errors import DataError
 from paretoda.io.files import whole_folder
 from paretoda.io.limits import check_unpacked
+from paretoda.run.task import BenchData, Task
+from paretoda.tasks.suites import Part, SuiteTask
 
 EMBEDDED = ("printed", "handwritten")
 DRAWN = "driving/"
-"""How the names of drawn scenes begin: driving/GAP/SEED."""
+"""Prefix of the names of drawn streets: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
+_HEIGHT, _WIDTH = 120, 160
+_CUT = 40
+"""Rows that are cut off at the top or bottom of a taller drawing."""
 
 
-@dataclass(frozen=True, eq=False)
-class Loaded:
-    """The data of a task.
-
-    Args:
-        source: what `paretoda.adapt` reads, with labels.
-        target: what it reads, without labels.
-        samples: the target's, without labels, in the order that `adapt` sees them in.
-        classes: names of the source's classes.
-        oracle_labels: of `samples`, as places in `classes`; for the table alone.
-        settings: that the task asks for, file names complete.
-    """
-
-    source: Any
-    target: Any
-    samples: Samples
-    classes: tuple[str, ...]
-    oracle_labels: NDArray[np.int64]
-    settings: dict[str, Any]
-
-
-def needs_files(task: Task) -> bool:
-    """Whether a task reads anything that is not embedded."""
+def needs_files(task: SuiteTask) -> bool:
+    """Return whether a task reads anything that is not embedded."""
     paths = (task.source.path, task.target.path)
     return not all(path in EMBEDDED or path.startswith(DRAWN) for path in paths)
 
 
-def load(task: Task, data: Path | None, work: Path, *, skip_bad: bool = False) -> Loaded:
-    """Read a task's data.
+def load_task(
+    task: Task[Any, Any],
+    suite_task: SuiteTask,
+    data: Path | None,
+    work: Path,
+    *,
+    skip_bad: bool = False,
+    oracle: bool = False,
+) -> BenchData:
+    """Read the data of a suite's task.
 
     Args:
-        task: which.
-        data: folder of the suites' files; None where everything is embedded.
-        work: folder for archives that must be unpacked.
-        skip_bad: leave unreadable images out.
+        task: Task of the runs.
+        suite_task: Source, target and test data.
+        data: Folder of the suites' files; None if everything is embedded.
+        work: Folder for archives that must be unpacked.
+        skip_bad: Whether unreadable images are left out.
+        oracle: Whether the labelled target takes the place of the source.
+
+    Raises:
+        DataError: Files are missing or cannot be used.
     """
-    settings = {name: _found(value, data, work) if name in _FILES else value for name, value in task.settings.items()}
-    source, target = (_find(part, data, work) for part in (task.source, task.target))
-    labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
-    assert labels is not None
-    known = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
-    plain = _without_labels(target)
-    samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
-    return Loaded(source, plain, samples, labels.classes, _oracle_labels(samples, known), settings)
+    target = open_part(suite_task.target, data, work)
+    source = None if oracle else open_part(suite_task.source, data, work)
+    test = None if suite_task.test is None else open_part(suite_task.test, data, work)
+    return task.open_benchmark(source, target, test, skip_bad=skip_bad)
 
 
-def _oracle_labels(samples: Samples, known: Samples) -> NDArray[np.int64]:
-    """The labels of `known` in the order of `samples`: without labels, a folder's images have another order."""
-    assert known.labels is not None
-    if not isinstance(samples, FileSamples) or not isinstance(known, FileSamples):
-        return known.labels.values
-    labels = dict(zip(known.paths, known.labels.values.tolist(), strict=True))
-    if stray := [path for path in samples.paths if path not in labels]:
-        raise DataError(f"{stray[0]} is in no class's folder, so it cannot be counted; move it away")
-    return np.array([labels[path] for path in samples.paths], dtype=np.int64)
+def complete_settings(suite_task: SuiteTask, data: Path | None, work: Path) -> dict[str, Any]:
+    """Return the settings of a suite's task with complete file names."""
+    return {
+        name: _find_path(value, data, work) if name in _FILES else value for name, value in suite_task.settings.items()
+    }
 
 
-def _without_labels(target: Path | tuple[Any, ...] | FileSamples) -> Any:
-    if isinstance(target, FileSamples):
-        return replace(target, labels=None)
-    return target[0] if isinstance(target, tuple) else target
+def open_part(part: Part, data: Path | None, work: Path) -> Any:
+    """Return a domain as a user would give it: arrays (x, y, classes), the images of a list, or a folder.
 
-
-def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] | FileSamples:
-    """The samples, labels and classes of an .npz or of an embedded domain; the images of a list; a folder's path."""
+    Args:
+        part: The domain.
+        data: Folder of the suites' files; None if everything is embedded.
+        work: Folder for archives that must be unpacked.
+    """
     if part.path in EMBEDDED:
         x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
         return x, y, [str(digit) for digit in range(10)]
+    if part.path.startswith(DRAWN):
+        return _draw_streets(part.path, part.take or 500)
     if part.benchmark is not None:
-        place = place_of(part.benchmark, part.path, home_of(part.benchmark, _given(data)))
+        place = find_place(part.benchmark, part.path, find_home(part.benchmark, _require_folder(data)))
         return place.path if place.path.is_dir() else place.samples()
-    path = Path(_found(part.path, data, work))
-    if path.suffix != ".npz":
-        return path
-    arrays = read_arrays(path)
-    places = np.random.default_rng(0).permutation(part.of or len(arrays["x"]))[: part.take]
-    return arrays["x"][places], arrays["y"][places], arrays["classes"].tolist()
+    paths = [Path(_find_path(name, data, work)) for name in part.path.split("+")]
+    if paths[0].suffix != ".npz":
+        return paths[0]
+    files = [read_arrays(path) for path in paths]
+    x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
+    classes = files[0]["classes"].tolist()
+    if part.ordered:
+        return x, y, classes
+    places = np.random.default_rng(0).permutation(part.of or len(x))[: part.take]
+    return x[places], y[places], classes
+
+
+@lru_cache(maxsize=8)
+def _draw_streets(path: str, count: int) -> tuple[NDArray[np.uint8], NDArray[np.uint8], list[str]]:
+    """Draw the streets of driving/GAP/SEED, 160x120; for driving/GAP/SEED/up or /down, with a tilted camera."""
+    gap, seed, *tilt = path.removeprefix(DRAWN).split("/")
+    rows = {(): slice(None), ("up",): slice(None, _HEIGHT), ("down",): slice(-_HEIGHT, None)}[tuple(tilt)]
+    size = (_HEIGHT + (_CUT if tilt else 0), _WIDTH)
+    x, y = driving_scenes(count, seed=int(seed), gap=float(gap), size=size)
+    return x[:, rows], y[:, rows], list(DRIVING_CLASSES)
 
 
 def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
-    """`x`, `y` and `classes` of a suite's .npz."""
+    """Return `x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
     with reading_npz(path) as file:
         if missing := [name for name in names if name not in file.files]:
@@ -115,25 +118,25 @@ def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
         return {name: file[name] for name in names}
 
 
-def _given(data: Path | None) -> Path:
+def _require_folder(data: Path | None) -> Path:
     if data is None:
         raise DataError("this suite needs files; name their folder with --data or $PARETODA_DATA")
     return data
 
 
-def _found(name: str, data: Path | None, work: Path) -> str:
-    """The complete path of what is below the data's folder, or in an archive there, which is unpacked."""
-    place = _given(data) / name
+def _find_path(name: str, data: Path | None, work: Path) -> str:
+    """Return the complete path of a name below the folder of the data, or in an archive there, which is unpacked."""
+    place = _require_folder(data) / name
     if place.exists():
         return str(place)
-    inside = _unpacked(name, _given(data), work)
+    inside = _unpack(name, _require_folder(data), work)
     if inside is None:
         raise DataError(f"{place} is missing; name the folder of the suite's files with --data")
     return str(inside)
 
 
-def _unpacked(name: str, data: Path, work: Path) -> Path | None:
-    """`a/b/c` from `a/b.zip` or `a.zip`, unpacked once, whoever comes first."""
+def _unpack(name: str, data: Path, work: Path) -> Path | None:
+    """Unpack `a/b/c` from `a/b.zip` or `a.zip`, once for all processes; return None if there is no such archive."""
     for parent in Path(name).parents:
         archive = data / f"{parent}.zip"
         if parent.name and archive.is_file():

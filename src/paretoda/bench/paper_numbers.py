@@ -1,8 +1,8 @@
 """The numbers of Lv et al., "Pareto Domain Adaptation" (2021), tables 1 to 3.
 
-Its fifth column of Office-31 is headed "D:W" a second time and is D-A. Its rows "CDAN" are what the CDAN paper calls
-CDAN+E on the first two suites. The averages that it prints for JADA on Office-31 (86.1) and DTA (81.5) are not those of
-the rows.
+The fifth column of Office-31 is headed "D:W" a second time in the paper, but is D-A. Its rows "CDAN" are what the CDAN
+paper calls CDAN+E on the first two suites. The averages that it prints for JADA on Office-31 (86.1) and for DTA (81.5)
+are not the means of the rows.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def _published(columns: Sequence[str], rows: dict[str, str]) -> dict[str, dict[str, float]]:
-    """Rows of percentages as fractions; each row has one for every column."""
+def _parse(columns: Sequence[str], rows: dict[str, str]) -> dict[str, dict[str, float]]:
+    """Return rows of percentages as fractions; each row has one number for every column."""
     return {
         f"{name} (paper)": {
             column: round(float(value) / 100, 3) for column, value in zip(columns, values.split(), strict=True)
@@ -20,7 +20,7 @@ def _published(columns: Sequence[str], rows: dict[str, str]) -> dict[str, dict[s
     }
 
 
-OFFICE31_PAPER = _published(
+OFFICE31_PAPER = _parse(
     ("A-W", "D-W", "W-D", "A-D", "D-A", "W-A"),
     {
         "ResNet-50": "68.4 96.7 99.3 68.9 62.5 60.7",
@@ -41,7 +41,7 @@ OFFICE31_PAPER = _published(
         "MDD + ParetoDA": "95.4 98.9 100.0 94.4 76.2 75.8",
     },
 )
-OFFICE_HOME_PAPER = _published(
+OFFICE_HOME_PAPER = _parse(
     ("Ar-Cl", "Ar-Pr", "Ar-Rw", "Cl-Ar", "Cl-Pr", "Cl-Rw", "Pr-Ar", "Pr-Cl", "Pr-Rw", "Rw-Ar", "Rw-Cl", "Rw-Pr"),
     {
         "ResNet-50": "34.9 50.0 58.0 37.4 41.9 46.2 38.5 31.2 60.4 53.9 41.2 59.9",
@@ -61,7 +61,7 @@ OFFICE_HOME_PAPER = _published(
         "CDAN + ParetoDA": "56.8 75.9 80.5 64.4 73.5 73.7 65.6 55.2 81.3 75.2 61.1 83.9",
     },
 )
-VISDA_PAPER = _published(
+VISDA_PAPER = _parse(
     ("train-validation",),
     {
         "ResNet-101": "52.4",
@@ -78,7 +78,7 @@ VISDA_PAPER = _published(
         "CDAN + ParetoDA": "83.2",
     },
 )
-VISDA_CLASSES_PAPER = _published(
+VISDA_CLASSES_PAPER = _parse(
     (
         *("aeroplane", "bicycle", "bus", "car", "horse", "knife"),
         *("motorcycle", "person", "plant", "skateboard", "train", "truck"),

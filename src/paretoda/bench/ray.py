@@ -1,4 +1,4 @@
-"""The runs of a benchmark as tasks of a Ray cluster, into the same store as local processes."""
+"""The runs of a benchmark as tasks of a Ray cluster, written to the same store as those of local processes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from types import ModuleType
 from typing import Any
 
 from paretoda.bench.contenders import RunSpec
-from paretoda.bench.jobs import Bench, Execution, Tally, Tell, failed
-from paretoda.bench.runner import execute_in_worker, execute_or_fail, one_thread
+from paretoda.bench.jobs import Bench, Execution, Progress, Tally, make_failed_row
+from paretoda.bench.runner import execute_in_worker, execute_or_fail, use_one_thread
 from paretoda.bench.store import Row
 from paretoda.errors import RunError
 
@@ -24,30 +24,35 @@ _QUIET: dict[str, Any] = {
 }
 
 
-def run_on_ray(bench: Bench, address: str, tell: Tell | None = None) -> list[Row]:
-    """Make the missing runs on a Ray cluster; every machine has paretoda and the data at the same places.
+def run_on_ray(bench: Bench, address: str, progress: Progress | None = None) -> list[Row]:
+    """Make the missing runs on a Ray cluster and return all results.
+
+    Every machine must have paretoda and the data at the same places.
 
     Args:
-        bench: what to run.
-        address: of the cluster; "auto" finds one on this machine, or starts one for the time of the bench.
-        tell: progress, whole runs at a time.
+        bench: The benchmark.
+        address: Address of the cluster; "auto" finds one on this machine, or starts one for the time of the bench.
+        progress: Called after every run.
+
+    Raises:
+        RunError: If Ray is not installed, or no cluster answers.
     """
-    ray = _ray()
-    with bench.store.held():
+    ray = _import_ray()
+    with bench.store.lock():
         specs = bench.missing()
         if specs:
             _connect(ray, address)
             try:
-                _work(ray, bench, specs, Tally(specs, tell))
+                _run_tasks(ray, bench, specs, Tally(specs, progress))
             finally:
                 ray.shutdown()
     return bench.rows()
 
 
-def _work(ray: ModuleType, bench: Bench, specs: list[RunSpec], tally: Tally) -> None:
-    how = Execution(execute_in_worker, None if bench.data is None else bench.data.resolve(), bench.work.resolve())
-    remote = ray.remote(_take)
-    running = {remote.options(**resources(spec)).remote(how, spec): spec for spec in specs}
+def _run_tasks(ray: ModuleType, bench: Bench, specs: list[RunSpec], tally: Tally) -> None:
+    execution = Execution(execute_in_worker, None if bench.data is None else bench.data.resolve(), bench.work.resolve())
+    remote = ray.remote(_run_task)
+    running = {remote.options(**resources(spec)).remote(execution, spec): spec for spec in specs}
     while running:
         done, _ = ray.wait(list(running), num_returns=1)
         for reference in done:
@@ -55,23 +60,23 @@ def _work(ray: ModuleType, bench: Bench, specs: list[RunSpec], tally: Tally) -> 
             try:
                 row = ray.get(reference)
             except ray.exceptions.RayError as error:
-                row = failed(spec, f"its Ray task died {_RETRIES + 1} times: {type(error).__name__}")
+                row = make_failed_row(spec, f"its Ray task died {_RETRIES + 1} times: {type(error).__name__}")
             bench.store.add(row)
-            tally.over(spec)
+            tally.finish(spec)
 
 
 def resources(spec: RunSpec) -> dict[str, Any]:
-    """What a run occupies: one core, and a GPU where its settings name one."""
+    """Return what a run occupies: one core, and a GPU if its settings name one."""
     gpu = str(spec.settings.get("device", "auto")).startswith("cuda")
     return {"num_cpus": 1, "num_gpus": int(gpu), "max_retries": _RETRIES}
 
 
-def _take(how: Execution, spec: RunSpec) -> Row:
-    one_thread()
-    return execute_or_fail(how, spec)
+def _run_task(execution: Execution, spec: RunSpec) -> Row:
+    use_one_thread()
+    return execute_or_fail(execution, spec)
 
 
-def _ray() -> ModuleType:
+def _import_ray() -> ModuleType:
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
     try:
@@ -92,7 +97,7 @@ def _connect(ray: ModuleType, address: str) -> None:
 
 
 def _check_address(address: str) -> None:
-    """Ray itself would wait for minutes where nobody answers."""
+    """Raise an error if nobody answers at the address; Ray itself would wait for minutes."""
     host, _, port = address.removeprefix("ray://").rpartition(":")
     try:
         create_connection((host, int(port)), timeout=5).close()

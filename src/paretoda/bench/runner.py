@@ -1,4 +1,4 @@
-"""Benchmark runs in local worker processes; every result is on the disk before the next is waited for."""
+"""Benchmark runs in local worker processes; every result is on disk before the next one is awaited."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretoda.bench.contenders import RunSpec
-from paretoda.bench.jobs import Bench, Execution, Job, Tally, Tell, failed
+from paretoda.bench.jobs import Bench, Execution, Job, Progress, Tally, make_failed_row
 from paretoda.bench.store import Row, Store
 
 if TYPE_CHECKING:
@@ -23,28 +23,28 @@ if TYPE_CHECKING:
     from paretoda.training.loop import After
 
 STEP = "step"
-"""What a worker says after every step; what it says at the end of a run is a row."""
+"""Message of a worker after every step; its message at the end of a run is a row."""
 _PATIENCE = 5.0
-"""Seconds for a worker to leave before it is killed."""
+"""Seconds that a worker has to exit before it is killed."""
 
 
 class Worker:
-    """A process that makes one run after the other, seen from the bench.
+    """A process that makes one run after another, as the bench sees it.
 
     Args:
-        how: it makes them.
+        execution: How jobs are run.
     """
 
-    def __init__(self, how: Execution) -> None:
+    def __init__(self, execution: Execution) -> None:
         context = get_context("spawn")
         self.pipe, theirs = context.Pipe()
         self.job: Job | None = None
         self._process = context.Process(
-            target=serve, args=(theirs, how), daemon=True
-        )  # ends with the bench at the latest
+            target=serve, args=(theirs, execution), daemon=True
+        )  # it ends with the bench at the latest
         try:
             self._start()
-        except BaseException:  # Ctrl-C while it starts: nobody else knows of it
+        except BaseException:  # Ctrl-C while it starts: nobody else could end it
             if self._process.pid is not None:
                 self.end()
             raise
@@ -52,29 +52,29 @@ class Worker:
             theirs.close()
 
     def _start(self) -> None:
-        resource_tracker.ensure_running()  # it unblocks SIGINT when it starts, so it must have started before
-        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: Ctrl-C is the bench's affair alone
+        resource_tracker.ensure_running()  # its start unblocks SIGINT, so it must run already
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})  # inherited: only the bench handles Ctrl-C
         try:
             self._process.start()
         finally:
-            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a waiting Ctrl-C is raised here
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})  # a pending Ctrl-C is raised here
 
     def begin(self, job: Job) -> None:
-        """Hand it a run; if it is dead already, its pipe will say so."""
+        """Send it a job; if it is dead already, `receive` will notice."""
         self.job = job
         with suppress(OSError):
             self.pipe.send(job)
 
-    def hear(self) -> str | Row | None:
-        """The next thing that it says; None if it died."""
+    def receive(self) -> str | Row | None:
+        """Return its next message; None if it died."""
         try:
-            said: str | Row = self.pipe.recv()
+            message: str | Row = self.pipe.recv()
         except (EOFError, OSError):
             return None
-        return said
+        return message
 
     def end(self) -> str:
-        """Stop the process, whatever it does; in words, how it ended."""
+        """Stop the process, whatever it does, and return in words how it ended."""
         self.pipe.close()
         self._process.join(_PATIENCE if self.job is None else 0.2)
         for stop in (self._process.terminate, self._process.kill):
@@ -85,24 +85,24 @@ class Worker:
         return f"with signal {-code}" if code < 0 else f"with exit code {code}"
 
 
-def serve(pipe: Connection, how: Execution) -> None:
-    """Make the runs that come through the pipe until it is closed."""
+def serve(pipe: Connection, execution: Execution) -> None:
+    """Run the jobs that come through the pipe until it is closed."""
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-    one_thread()
+    use_one_thread()
 
     def after(_taken: int, _report: Report) -> None:
         try:
             pipe.send(STEP)
         except OSError:
-            sys.exit(0)  # the bench has gone
+            sys.exit(0)  # the bench has ended
 
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(execute_or_fail(how, pipe.recv(), [after]))
+            pipe.send(execute_or_fail(execution, pipe.recv(), [after]))
 
 
-def one_thread() -> None:
-    """One thread for torch and for the libraries below NumPy, or the processes fight for the cores."""
+def use_one_thread() -> None:
+    """Limit torch and the libraries below NumPy to one thread, so that processes do not compete for the cores."""
     os.environ["OMP_NUM_THREADS"] = "1"
     import torch  # noqa: PLC0415
     from threadpoolctl import threadpool_limits  # noqa: PLC0415
@@ -112,75 +112,79 @@ def one_thread() -> None:
 
 
 def execute_in_worker(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
-    """Make a run of a benchmark."""
+    """Make a run of a benchmark; see `paretoda.bench.execute.execute_run`."""
     from paretoda.bench.execute import execute_run  # noqa: PLC0415  (the bench itself trains nothing)
 
     return execute_run(spec, data, work, after)
 
 
-def execute_or_fail(how: Execution, job: Job, after: Sequence[After] = ()) -> Row:
-    """One run; whatever error it ends with is its result, and the others go on."""
+def execute_or_fail(execution: Execution, job: Job, after: Sequence[After] = ()) -> Row:
+    """Run a job; an error is its result, so that the other jobs continue."""
     try:
-        return how.take(job, how.data, how.work, after)
+        return execution.run(job, execution.data, execution.work, after)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         expected = isinstance(error, (ValueError, OSError))
         where = "" if expected else f" ({Path(frame.filename).name}, line {frame.lineno})"
-        return failed(job, f"{type(error).__name__}: {' '.join(str(error).split())}{where}")
+        return make_failed_row(job, f"{type(error).__name__}: {' '.join(str(error).split())}{where}")
 
 
 TRIES = 3
-"""A worker that dies takes its run along; that is tried again, but not for ever."""
+"""How often a run is tried whose worker dies."""
 
 
-def run_local(bench: Bench, processes: int, tell: Tell | None = None) -> list[Row]:
-    """Make a benchmark's missing runs.
+def run_local(bench: Bench, processes: int, progress: Progress | None = None) -> list[Row]:
+    """Make the missing runs of a benchmark and return all results.
 
     Args:
-        bench: what to run.
-        processes: how many at a time.
-        tell: progress.
+        bench: The benchmark.
+        processes: Number of worker processes.
+        progress: Called after every step.
     """
-    with bench.store.held():
-        make(bench.store, bench.missing(), Execution(execute_in_worker, bench.data, bench.work), processes, tell)
+    with bench.store.lock():
+        run_jobs(
+            bench.store, bench.missing(), Execution(execute_in_worker, bench.data, bench.work), processes, progress
+        )
     return bench.rows()
 
 
-def make(store: Store, jobs: Sequence[Job], how: Execution, processes: int, tell: Tell | None = None) -> None:
-    """Make the jobs in processes of one thread each.
+def run_jobs(
+    store: Store, jobs: Sequence[Job], execution: Execution, processes: int, progress: Progress | None = None
+) -> None:
+    """Run all jobs in worker processes of one thread each.
 
     Args:
-        store: for their lines.
-        jobs: all of them are made.
-        how: they are made.
-        processes: how many at a time.
-        tell: progress.
+        store: Where their lines are written.
+        jobs: Jobs to be run.
+        execution: How they are run.
+        processes: Number of worker processes.
+        progress: Called after every step.
     """
-    _Crew(store, jobs, how, tell).work(processes)
+    _Pool(store, jobs, execution, progress).work(processes)
 
 
-class _Crew:
+class _Pool:
     """Workers, and the jobs that wait for one.
 
     Args:
-        store: for the jobs' lines.
-        jobs: to be made.
-        how: they are made.
-        tell: progress.
+        store: Where the lines of the jobs are written.
+        jobs: Jobs to be run.
+        execution: How they are run.
+        progress: Called after every step.
     """
 
-    def __init__(self, store: Store, jobs: Sequence[Job], how: Execution, tell: Tell | None) -> None:
-        self._store, self._how = store, how
+    def __init__(self, store: Store, jobs: Sequence[Job], execution: Execution, progress: Progress | None) -> None:
+        self._store, self._execution = store, execution
         self._waiting = deque(jobs)
         self._deaths: Counter[str] = Counter()
-        self._tally = Tally(jobs, tell)
+        self._tally = Tally(jobs, progress)
         self._busy: list[Worker] = []
 
     def work(self, processes: int) -> None:
-        """Until all is done; if that is cut short, no process is left behind."""
+        """Run all jobs; no process is left behind, even if this is interrupted."""
         try:
             for _ in range(min(processes, len(self._waiting))):
-                self._hire()
+                self._start_worker()
             while self._busy:
                 ready = wait([worker.pipe for worker in self._busy])
                 for worker in [worker for worker in self._busy if worker.pipe in ready]:
@@ -189,25 +193,25 @@ class _Crew:
             for worker in self._busy:
                 worker.end()
 
-    def _hire(self) -> None:
+    def _start_worker(self) -> None:
         if self._waiting:
-            worker = Worker(self._how)
+            worker = Worker(self._execution)
             self._busy.append(worker)
             worker.begin(self._waiting.popleft())
 
     def _listen(self, worker: Worker) -> None:
-        said, job = worker.hear(), worker.job
+        message, job = worker.receive(), worker.job
         assert job is not None
-        if said == STEP:
+        if message == STEP:
             self._tally.step(job)
-        elif isinstance(said, dict):
-            self._store.add(said)
-            self._tally.over(job)
-            self._go_on(worker)
+        elif isinstance(message, dict):
+            self._store.add(message)
+            self._tally.finish(job)
+            self._give_next(worker)
         else:
-            self._bury(worker, job)
+            self._replace_dead(worker, job)
 
-    def _go_on(self, worker: Worker) -> None:
+    def _give_next(self, worker: Worker) -> None:
         worker.job = None
         if self._waiting:
             worker.begin(self._waiting.popleft())
@@ -215,15 +219,15 @@ class _Crew:
             self._busy.remove(worker)
             worker.end()
 
-    def _bury(self, worker: Worker, job: Job) -> None:
-        """Its run is tried again when the others have had their turn; after some tries it counts as failed."""
+    def _replace_dead(self, worker: Worker, job: Job) -> None:
+        """Try the job of a dead worker again after the waiting ones; after some tries it counts as failed."""
         self._busy.remove(worker)
-        how = worker.end()
+        ending = worker.end()
         self._deaths[job.key] += 1
         if self._deaths[job.key] < TRIES:
             self._waiting.append(job)
-            self._tally.again(job)
+            self._tally.restart(job)
         else:
-            self._store.add(failed(job, f"its process died {TRIES} times, the last time {how}"))
-            self._tally.over(job)
-        self._hire()
+            self._store.add(make_failed_row(job, f"its process died {TRIES} times, the last time {ending}"))
+            self._tally.finish(job)
+        self._start_worker()

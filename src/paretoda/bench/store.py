@@ -1,4 +1,4 @@
-"""Results of runs, one JSON line each: a benchmark that is cut off goes on behind the last whole line."""
+"""Results of runs, one JSON line each; a benchmark that was cut off continues after the last whole line."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from paretoda.errors import RunError
 from paretoda.io.files import append_line, from_json
 from paretoda.io.lock import lock_directory
-from paretoda.run.directory.tables import Count, Number, first_reason
-from paretoda.run.result import RunResult
+from paretoda.run.directory.tables import Count, Number
+from paretoda.run.result import Run
 
 Row = dict[str, Any]
 
@@ -33,7 +33,7 @@ Fraction = Annotated[float | None, AfterValidator(_fraction)]
 
 
 class Result(BaseModel):
-    """What a line must say, as far as tables and pages read it; it may say more."""
+    """The entries of a line that tables and pages read; a line may have more."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -60,36 +60,36 @@ class Store:
     """The results in a directory.
 
     Args:
-        directory: of the benchmark.
+        directory: Directory of the benchmark.
     """
 
     directory: Path
 
     @property
     def path(self) -> Path:
-        """One line a run."""
+        """The file, with one line for each run."""
         return self.directory / "runs.jsonl"
 
     def read(self) -> list[Row]:
-        """All whole lines; half a line at the end, which is being written or was cut off, is left out."""
+        """Return all whole lines; half a line at the end, being written or cut off, is left out."""
         if not self.path.exists():
             return []
         lines = self.path.read_bytes().split(b"\n")[:-1]
         return [self._row(number, line) for number, line in enumerate(lines, start=1)]
 
     def results(self) -> list[Row]:
-        """All whole lines of a bench, each with what tables and pages read of it."""
+        """Return all whole lines of a bench, with the entries that tables and pages read checked."""
         return [self._result(number, row) for number, row in enumerate(self.read(), start=1)]
 
     @contextmanager
-    def held(self) -> Iterator[None]:
-        """Inside, nobody else writes here; the lock goes with its process, however that ends."""
+    def lock(self) -> Iterator[None]:
+        """Keep others from writing here inside the block; the lock ends with its process, however that ends."""
         self.directory.mkdir(parents=True, exist_ok=True)
         with lock_directory(self.directory, "a bench"):
             yield
 
     def add(self, row: Row) -> None:
-        """Append a line, on the disk when this returns; half a line before it, from a crash, goes."""
+        """Append a line, which is on disk when this returns; half a line before it, from a crash, is removed."""
         self.directory.mkdir(parents=True, exist_ok=True)
         self._cut_half_line()
         append_line(self.path, json.dumps(row, sort_keys=True, ensure_ascii=False), sync=True)
@@ -98,8 +98,8 @@ class Store:
         try:
             return Result.model_validate(row).model_dump(exclude_unset=True)
         except ValueError as error:
-            told = f"line {number} of {self.path} is damaged ({first_reason(error)})"
-            raise RunError(f"{told}; remove the line, its run is made again") from error
+            what = f"line {number} of {self.path} is damaged ({first_reason(error)})"
+            raise RunError(f"{what}; remove the line, its run is made again") from error
 
     def _row(self, number: int, line: bytes) -> Row:
         try:
@@ -118,8 +118,8 @@ class Store:
                 file.truncate(self.path.read_bytes().rfind(b"\n") + 1)
 
 
-def run_line(run: RunResult) -> Row:
-    """How the model was chosen, by which scores, and what each loss was multiplied by on average."""
+def describe_result(run: Run) -> Row:
+    """Return how the model was selected, by which scores, and the mean weight of each loss."""
     names = run.history[-1]["weights"]
     return {
         "selection": run.settings.select,

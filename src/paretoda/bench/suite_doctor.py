@@ -1,4 +1,4 @@
-"""The doctor on a benchmark's folder: is it all there, and nothing else, as the published numbers want it?"""
+"""The doctor for benchmarks: whether a folder holds exactly the images that the published numbers refer to."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from paretoda.bench.layouts import Facts, Place, facts_of, home_of, place_of
+from paretoda.bench.layouts import Facts, Place, find_facts, find_home, find_place
 from paretoda.core.options import hint
 from paretoda.data.doctor.findings import Finding, attempt
 from paretoda.data.labels import listed
 from paretoda.data.open.files import FileSamples, unreadable
 
-Told = Callable[[str, int, int], None]
-"""Called with a domain's name, how many of its files were looked into, and how many there are."""
+DomainProgress = Callable[[str, int, int], None]
+"""Called with the name of a domain, the number of its files that have been examined, and their total."""
 
 
 @dataclass(frozen=True)
@@ -23,10 +23,10 @@ class SuiteReport:
     """What was found.
 
     Args:
-        findings: errors first; with one, numbers on this copy cannot be compared with published ones.
-        places: domain -> where it is.
-        images: domain -> how many images it has.
-        expected: domain -> how many it should have.
+        findings: Findings, errors first; with an error, numbers on this copy do not compare with published ones.
+        places: Domain -> its place.
+        images: Domain -> number of its images.
+        expected: Domain -> number of images that it should have.
     """
 
     findings: tuple[Finding, ...]
@@ -35,38 +35,43 @@ class SuiteReport:
     expected: Mapping[str, int] = field(default_factory=dict)
 
 
-def examine_suite(suite: str, folder: Path, told: Told | None = None) -> SuiteReport:
-    """Compare a copy of a benchmark with what is known of it.
+def examine_suite(suite: str, folder: Path, progress: DomainProgress | None = None) -> SuiteReport:
+    """Compare a copy of a benchmark with what is known about it.
 
     Args:
-        suite: its name; one without known facts is an error.
-        folder: with the domains, or with a folder of the benchmark's name.
-        told: progress.
+        suite: Name of the suite.
+        folder: Folder with the domains, or with a folder that has the name of the benchmark.
+        progress: Called while files are examined.
+
+    Raises:
+        DataError: If nothing is known about the suite.
     """
-    facts = facts_of(suite)
+    facts = find_facts(suite)
     found: list[Finding] = []
     places: dict[str, Place] = {}
     images: dict[str, int] = {}
-    home = attempt(partial(home_of, suite, folder), suite, found)
+    home = attempt(partial(find_home, suite, folder), suite, found)
     for domain in () if home is None else facts.images:
         assert home is not None
-        place = attempt(partial(place_of, suite, domain, home), domain, found)
+        place = attempt(partial(find_place, suite, domain, home), domain, found)
         samples = None if place is None else attempt(place.samples, domain, found)
         if place is not None and samples is not None:
             places[domain], images[domain] = place, len(samples)
-            found += _about_domain(domain, samples, facts, told)
-    found += _about_layouts(places)
+            found += _check_domain(domain, samples, facts, progress)
+    found += _check_layouts(places)
     order = ("error", "warning", "info")
     return SuiteReport(
         tuple(sorted(found, key=lambda finding: order.index(finding.severity))), places, images, facts.images
     )
 
 
-def _about_domain(domain: str, samples: FileSamples, facts: Facts, told: Told | None) -> list[Finding]:
+def _check_domain(domain: str, samples: FileSamples, facts: Facts, progress: DomainProgress | None) -> list[Finding]:
     assert samples.labels is not None
     counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
-    errors = [*_classes(domain, counts, facts), *_counts(domain, counts, facts)]
-    bad = unreadable(samples.paths, range(len(samples)), thorough=False, progress=told and partial(told, domain))
+    errors = [*_check_classes(domain, counts, facts), *_check_counts(domain, counts, facts)]
+    bad = unreadable(
+        samples.paths, range(len(samples)), thorough=False, progress=progress and partial(progress, domain)
+    )
     if bad:
         names = listed(samples.names(list(bad)))
         errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")
@@ -76,7 +81,7 @@ def _about_domain(domain: str, samples: FileSamples, facts: Facts, told: Told | 
     return [Finding("error", domain, text) for text in errors] + [Finding("info", domain, text) for text in notes]
 
 
-def _classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
+def _check_classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
     said = []
     missing = [name for name in facts.classes if name not in counts]
     strange = sorted(set(counts) - set(facts.classes))
@@ -88,8 +93,8 @@ def _classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
     return said
 
 
-def _counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
-    """Of the classes that are there: those that are missing have been told."""
+def _check_counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
+    """Compare the counts of the classes that exist; missing classes are reported elsewhere."""
     known = facts.per_class.get(domain, {})
     wrong = [name for name in known if name in counts and counts[name] != known[name]]
     total, wanted = sum(counts.values()), facts.images[domain]
@@ -100,7 +105,7 @@ def _counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[str]:
     return [f"{domain} has {total} images instead of {wanted}{where}; unpack the archive again, and nothing beside it."]
 
 
-def _about_layouts(places: Mapping[str, Place]) -> list[Finding]:
+def _check_layouts(places: Mapping[str, Place]) -> list[Finding]:
     forms = {domain: place.path.is_file() for domain, place in places.items()}
     if len(set(forms.values())) < 2:
         return []

@@ -1,54 +1,85 @@
-"""`paretoda adapt`: settings from three places, the job, and what is said about it."""
+"""`paretoda adapt`: train a model for the target, with settings from three places."""
+
+# The imports inside functions keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-from paretoda.api import adapt, segment
+import typer
+
 from paretoda.cli.console import Console
+from paretoda.cli.errors import rank
+from paretoda.cli.options import Json, Preset, Quiet, read_settings, with_settings
 from paretoda.core.options import unknown
-from paretoda.distributed.collectives import LostProcessError
 from paretoda.errors import DataError, SettingsError
 from paretoda.io.toml import read_toml
-from paretoda.run.callbacks import Callbacks
-from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.interrupt import InterruptedRunError
 from paretoda.run.presets import PRESET, expand_preset
-from paretoda.run.settings import Settings, make_settings
-from paretoda.tasks.classification.results import Run
-from paretoda.tasks.segmentation.results import SceneRun
+from paretoda.run.settings import SETTINGS
+
+if TYPE_CHECKING:
+    from paretoda.run.result import Run
 
 _INPUTS = ("source", "target")
 
 
-def merged(config: Path | None, inputs: Mapping[str, str | None], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Inputs and settings: the command line counts before the config file, and that before the defaults.
+@with_settings()
+def adapt(  # noqa: PLR0913  (options, not arguments)
+    *,
+    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
+    out: Annotated[Path, typer.Option(metavar="RUN", help="directory for the run")],
+    config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="settings, below the command line's")] = None,
+    preset: Preset = None,
+    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run in --out")] = False,
+    json: Json = False,
+    quiet: Quiet = False,
+    **settings: Any,
+) -> None:
+    """Train a model for the target; its labels, if it has any, are never read."""
+    given = read_settings({**settings, "preset": preset})
+    values = merge_settings(config, {"source": source, "target": target}, given)
+    silent = rank() > 0
+    with Console(quiet=quiet or silent, as_json=json and not silent) as console:
+        run = _train(console, values, out, resume=resume, overwrite=overwrite)
+        console.progress.stop()
+        _summarise(console, run, out)
+        console.finish(lambda: {"run": str(out), **run.summary()})
 
-    A preset counts less than everything that is given in the same place: a preset of the command line less than its
-    options, but more than the config file.
+
+def merge_settings(config: Path | None, inputs: Mapping[str, str | None], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return inputs and settings; the command line takes precedence over the config file, and that over the defaults.
+
+    A preset yields to everything that is given in the same place: a preset of the command line yields to the options
+    there, but takes precedence over the config file.
 
     Args:
-        config: a TOML file with any settings, and perhaps source and target; a run's config.toml is one.
-        inputs: source and target of the command line, None where they were left out.
-        given: settings of the command line.
+        config: A TOML file with any settings, and perhaps source and target; the config.toml of a run is one.
+        inputs: Source and target of the command line, None where they were left out.
+        given: Settings of the command line.
     """
     values = {} if config is None else read_toml(config)
     for key in values:
-        if key not in (*_INPUTS, PRESET) and key not in Settings.model_fields:
-            raise SettingsError(f"{config}: {unknown('setting', key, [*Settings.model_fields, *_INPUTS, PRESET])}")
+        if key not in (*_INPUTS, PRESET) and key not in SETTINGS:
+            raise SettingsError(f"{config}: {unknown('setting', key, [*SETTINGS, *_INPUTS, PRESET])}")
     if PRESET in given and values:
-        given = _with_preset(given, values)
+        given = _expand_given_preset(given, values)
         values.pop(PRESET, None)
     if "method" in given or "target_loss" in given:
-        values = _without_contradiction(values, given)
+        values = _drop_contradiction(values, given)
     return values | dict(given) | {key: value for key, value in inputs.items() if value is not None}
 
 
-def _without_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A target loss may stand in the method ("dann+im"): the file's gives way, wherever it stands."""
+def _drop_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the file without its target loss, if the command line names one.
+
+    Either may be part of a method such as "dann+im".
+    """
     kept = dict(values)
     alignment, plus, loss = str(kept.get("method", "")).partition("+")
     if plus:
@@ -58,55 +89,56 @@ def _without_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) 
     return kept
 
 
-def _with_preset(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command line says, its preset spelled out; the file's method counts where neither names one."""
+def _expand_given_preset(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of the command line with their preset spelled out.
+
+    The method of the file decides which parts of the preset apply if the command line names none.
+    """
     alignment, plus, loss = str(given.get("method", "")).partition("+")
-    told = {**given, "method": alignment, "target_loss": loss} if plus else given
-    whole = expand_preset(told)
+    separate = {**given, "method": alignment, "target_loss": loss} if plus else given
+    whole = expand_preset(separate)
     if "method" in whole or "method" not in values:
         return whole
-    return expand_preset({"method": str(values["method"]).partition("+")[0], **told})
+    return expand_preset({"method": str(values["method"]).partition("+")[0], **separate})
 
 
-def run_adapt(
-    screen: Console, values: Mapping[str, Any], out: Path, *, resume: bool = False, overwrite: bool = False
-) -> None:
-    """The whole command; `values` are settings and inputs."""
+def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bool, overwrite: bool) -> Run:
+    """Run the training; an error on the way ends with the command that continues."""
+    from paretoda.api import adapt as train
+    from paretoda.distributed.collectives import LostProcessError
+    from paretoda.run.callbacks import Callbacks
+    from paretoda.run.directory.directory import RunDirectory
+    from paretoda.run.interrupt import InterruptedRunError
+    from paretoda.tasks.settings import make_settings
+
     settings = {key: value for key, value in values.items() if key not in _INPUTS}
     checked = RunDirectory(out).read_config()[0] if resume else make_settings(settings)
-    steps = checked.steps
-    listeners = Callbacks(
-        say=screen.say,
-        told=screen.progress,
-        reference=[screen.progress.after("source-only reference", steps)],
-    )
+    reference = console.progress.after("source-only reference", checked.steps)
     try:
-        train: Callable[..., Run | SceneRun] = segment if checked.task == "segmentation" else adapt
-        run = train(
+        return train(
             values.get("source"),
             values.get("target"),
             out,
             resume=resume,
             overwrite=overwrite,
-            after=[screen.progress.after("training", steps)],
-            listeners=listeners,
+            after=[console.progress.after("training", checked.steps)],
+            callbacks=Callbacks(say=console.say, progress=console.progress, reference=[reference]),
             **settings,
         )
     except (KeyboardInterrupt, InterruptedRunError) as stop:
-        raise InterruptedRunError(_how_to_go_on(stop, out)) from stop
+        raise InterruptedRunError(_explain_stop(stop, out)) from stop
     except LostProcessError as lost:
-        raise LostProcessError(_how_to_go_on(lost, out), lost.speaks) from lost
+        raise LostProcessError(_explain_stop(lost, out), lost.speaks) from lost
     except DataError as error:
-        if overwrite or not RunDirectory(out).config.exists():  # an earlier run's config.toml says nothing of this one
+        if overwrite or not RunDirectory(out).config.exists():  # config.toml, if any, is of an earlier run
             raise
-        raise DataError(f"{error}; when that is mended, {_resumed(out)}") from error
-    screen.progress.stop()
-    _summary(screen, run, out)
-    screen.finish(lambda: {"run": str(out), **run.summary()})
+        raise DataError(f"{error}; when that is mended, {_describe_resuming(out)}") from error
 
 
-def _how_to_go_on(stop: BaseException, out: Path) -> str:
-    """Every way to stop ends with the command that goes on, where there is something to go on with."""
+def _explain_stop(stop: BaseException, out: Path) -> str:
+    """Return why the run stopped and, if something was written, the command that continues."""
+    from paretoda.run.directory.directory import RunDirectory
+
     text = "stopped" if isinstance(stop, KeyboardInterrupt) else str(stop)
     if "--resume" in text:
         return text
@@ -114,29 +146,30 @@ def _how_to_go_on(stop: BaseException, out: Path) -> str:
         return f"{text}; nothing was written"
     if RunDirectory(out).model.exists():
         return f"{text}; the run in {out} is finished"
-    return f"{text}; {_resumed(out)}"
+    return f"{text}; {_describe_resuming(out)}"
 
 
-def _resumed(out: Path) -> str:
+def _describe_resuming(out: Path) -> str:
     return f"`paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
 
 
-def _summary(screen: Console, run: Run | SceneRun, out: Path) -> None:
+def _summarise(console: Console, run: Run, out: Path) -> None:
+    from paretoda.run.directory.directory import RunDirectory
+    from paretoda.tasks import find_task
+
     files = RunDirectory(out)
-    screen.result()
-    screen.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; no target label was used.")
+    usage = find_task(run.settings.task).usage(files, run.model)
+    console.result()
+    console.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; no target label was used.")
     if run.scores:
         rows = [[name, f"{value + 0.0:.4f}"] for name, value in run.scores.items()]
-        screen.table({"label-free score": "left", "higher is better": "right"}, rows)
-    screen.result()
-    predictions = files.maps if isinstance(run, SceneRun) else files.predictions
-    for what, path in (("model", files.model), ("predictions", predictions), ("report", files.report)):
-        screen.result(f"{what + ':':<13}{path}")
+        console.table({"label-free score": "left", "higher is better": "right"}, rows)
+    console.result()
+    for what, path in (("model", files.model), ("predictions", usage.predictions), ("report", files.report)):
+        console.result(f"{what + ':':<13}{path}")
     place = shlex.quote(str(out))
-    more = " --out FOLDER" if isinstance(run, SceneRun) else ""
-    screen.result(f"{'next:':<13}paretoda predict {place} INPUT{more}")
-    screen.result(f"{'':<13}paretoda evaluate {place} LABELLED")
-    losses = run.model.model.architecture.losses if isinstance(run, Run) else ()
-    if losses:
-        numbers = ",".join("1" for _ in losses)
-        screen.result(f"{'':<13}paretoda predict {place} INPUT --preference {numbers}   ({', '.join(losses)})")
+    console.result(f"{'next:':<13}paretoda predict {place} INPUT{usage.out}")
+    console.result(f"{'':<13}paretoda evaluate {place} LABELLED")
+    if usage.losses:
+        numbers = ",".join("1" for _ in usage.losses)
+        console.result(f"{'':<13}paretoda predict {place} INPUT --preference {numbers}   ({', '.join(usage.losses)})")

@@ -1,4 +1,4 @@
-"""What a command shows: sentences and progress on stderr, results on stdout, and with --json one last line there."""
+"""What a command prints: sentences and progress on stderr, results on stdout, and with --json one last line there."""
 
 from __future__ import annotations
 
@@ -23,50 +23,50 @@ from rich.text import Text
 if TYPE_CHECKING:
     from paretoda.gradients import Report
 
-LONGEST = 2000
-"""Letters of a sentence; a longer one has its middle left out."""
+LONGEST_SENTENCE = 2000
+"""Characters of a sentence; the middle of a longer one is left out."""
 
 _KEPT = "\n\t"
 
 
-def shown(text: str, keep: str = _KEPT) -> str:
-    r"""The text with every control character, and every one that turns the writing round, as its escape: \x1b.
+def escape_controls(text: str, keep: str = _KEPT) -> str:
+    r"""Return the text with control characters and changes of writing direction as escapes, such as \x1b.
 
     Args:
-        text: that may hold anything.
-        keep: control characters that are meant.
+        text: Text that may hold anything.
+        keep: Control characters that are left as they are.
     """
     if text.isprintable():
         return text
-    return "".join(letter if letter in keep or not _acts(letter) else _escaped(letter) for letter in text)
+    return "".join(_escape(letter) if _is_control(letter) and letter not in keep else letter for letter in text)
 
 
-def shortened(text: str) -> str:
-    """The text, its middle left out where it is longer than anybody reads."""
-    half = LONGEST // 2
-    return text if len(text) <= LONGEST else f"{text[:half]} … {text[-half:]}"
+def shorten(text: str) -> str:
+    """Return the text, without its middle if it is longer than `LONGEST_SENTENCE`."""
+    half = LONGEST_SENTENCE // 2
+    return text if len(text) <= LONGEST_SENTENCE else f"{text[:half]} … {text[-half:]}"
 
 
-def _acts(letter: str) -> bool:
-    """Controls, directions of writing and the like, and halves of letters, which cannot be printed at all."""
+def _is_control(letter: str) -> bool:
+    """Return whether a terminal would act on the letter (controls, directions) or cannot print it (surrogates)."""
     return unicodedata.category(letter) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
-def _escaped(letter: str) -> str:
+def _escape(letter: str) -> str:
     number = ord(letter)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
 
 
-_WORTH_TELLING = 2.0
-"""Seconds; what is over sooner needs no line."""
+_WORTH_A_LINE = 2.0
+"""Seconds; a shorter job gets no line in a log."""
 
 
 class Progress:
-    """How far each job is.
+    """The progress of each job: bars on a terminal, lines in a log.
 
     Args:
-        console: where it is shown.
-        shown: False shows nothing.
+        console: Where the progress is printed.
+        shown: Whether it is printed at all.
     """
 
     def __init__(self, console: Terminal, *, shown: bool) -> None:
@@ -84,10 +84,10 @@ class Progress:
         """Show that `done` of `total` is done.
 
         Args:
-            what: the job.
-            done: so far.
-            total: when it is finished.
-            detail: a line of facts below the bars.
+            what: Name of the job.
+            done: Amount of work that is done.
+            total: Amount of work of the whole job.
+            detail: A line of facts below the bars.
         """
         if not self._shown:
             return
@@ -97,11 +97,16 @@ class Progress:
             self._write(what, done, total, detail)
 
     def after(self, what: str, total: int) -> _After:
-        """What training calls after every step."""
+        """Return the hook that training calls after every step.
+
+        Args:
+            what: Name of the job.
+            total: Number of its steps.
+        """
         return _After(self, what, total)
 
     def stop(self) -> None:
-        """Leave the bars as they are and give the terminal back."""
+        """Leave the bars as they are and release the terminal."""
         if self._live is not None:
             self._live.stop()
             self._live = None
@@ -121,7 +126,7 @@ class Progress:
         if tenth < self._tenths.get(what, 0):  # the same job for the other domain
             del self._begun[what], self._tenths[what]
         started, before = self._begun.setdefault(what, (now, done))
-        soon = not detail and now - started < _WORTH_TELLING
+        soon = not detail and now - started < _WORTH_A_LINE
         if soon or tenth <= self._tenths.setdefault(what, 10 * (done - 1) // max(total, 1)):
             return
         self._tenths[what] = tenth
@@ -131,7 +136,7 @@ class Progress:
 
 
 class _After:
-    """Passes a step's report on to the progress."""
+    """A hook that passes the report of a step on to the progress."""
 
     def __init__(self, progress: Progress, what: str, total: int) -> None:
         self._progress, self._what, self._total = progress, what, total
@@ -140,16 +145,16 @@ class _After:
         self._progress(self._what, taken, self._total, str(report))
 
 
-_QUIET = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""What JSON would leave as it is and a terminal might obey or refuse; JSON has escapes for it."""
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that JSON does not escape, but that a terminal might act on or refuse."""
 
 
 class Console:
     """The two streams of a command.
 
     Args:
-        quiet: only errors and the JSON line are shown.
-        as_json: stdout gets one line of JSON and nothing else.
+        quiet: Print only errors and the JSON line.
+        as_json: Print one line of JSON on stdout and nothing else.
     """
 
     def __init__(self, *, quiet: bool = False, as_json: bool = False) -> None:
@@ -167,44 +172,44 @@ class Console:
         self.progress.stop()
 
     def say(self, sentence: str) -> None:
-        """A sentence beside the results."""
-        self._aside.print(shown(sentence), soft_wrap=True)
+        """Print a sentence beside the results."""
+        self._aside.print(escape_controls(sentence), soft_wrap=True)
 
     def result(self, text: str = "") -> None:
-        """A line of the results."""
-        self._results.print(shown(text), soft_wrap=True)
+        """Print a line of the results."""
+        self._results.print(escape_controls(text), soft_wrap=True)
 
     def raw(self, text: str) -> None:
-        """Data on stdout, as they are; on a terminal, where nobody parses them, as text that does nothing."""
+        """Print data on stdout as they are; on a terminal, where nobody parses them, escape control characters."""
         if not self.as_json:
-            sys.stdout.write(shown(text) if sys.stdout.isatty() else text)
+            sys.stdout.write(escape_controls(text) if sys.stdout.isatty() else text)
 
     def table(self, columns: Mapping[str, str], rows: list[list[str]]) -> None:
-        """A table of the results.
+        """Print a table of the results.
 
         Args:
-            columns: heading -> "left" or "right".
-            rows: their texts.
+            columns: Heading -> alignment, "left" or "right".
+            rows: Texts of the cells.
         """
         table = Table(box=None, pad_edge=False, header_style="bold")
         for heading, side in columns.items():
             table.add_column(heading, justify="right" if side == "right" else "left", overflow="fold")
         for row in rows:
-            table.add_row(*(shown(cell, keep="") for cell in row))
+            table.add_row(*(escape_controls(cell, keep="") for cell in row))
         self._results.print(table)
 
     def finish(self, values: Callable[[], Mapping[str, Any]]) -> None:
-        """With --json, print these values as the last line of stdout."""
+        """End the command; with --json, print these values as the last line of stdout."""
         self.progress.stop()
         if self.as_json:
-            line = json.dumps(_finite(values()), ensure_ascii=False, allow_nan=False)
-            print(_QUIET.sub(lambda found: f"\\u{ord(found[0]):04x}", line), file=sys.stdout, flush=True)
+            line = json.dumps(_replace_nonfinite(values()), ensure_ascii=False, allow_nan=False)
+            print(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", line), file=sys.stdout, flush=True)
 
 
-def _finite(value: Any) -> Any:
-    """The same with null for NaN and infinity, which JSON has no words for."""
+def _replace_nonfinite(value: Any) -> Any:
+    """Return the value with None in place of NaN and infinity, which JSON cannot express."""
     if isinstance(value, Mapping):
-        return {key: _finite(part) for key, part in value.items()}
+        return {key: _replace_nonfinite(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_finite(part) for part in value]
+        return [_replace_nonfinite(part) for part in value]
     return None if isinstance(value, float) and not isfinite(value) else value

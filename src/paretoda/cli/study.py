@@ -5,49 +5,72 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
+
+import typer
 
 from paretoda.cli.console import Console
-from paretoda.cli.options import split
-from paretoda.studies.catalogue import make_study
-from paretoda.studies.request import StudyRequest
+from paretoda.cli.options import Json, Quiet, split
+
+if TYPE_CHECKING:
+    from paretoda.studies.page import Page
 
 
-def run_study(  # noqa: PLR0913  (options, not arguments)
-    screen: Console,
-    name: str,
-    suite: str,
-    out: Path,
+def study(  # noqa: PLR0913  (options, not arguments)
+    name: Annotated[
+        Literal["ablation", "path", "scales", "backbones", "front", "guides"],
+        typer.Argument(metavar="STUDY", help="ablation, path, scales, backbones, front or guides"),
+    ],
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="of tasks")] = "office-caltech10",
     *,
-    task: str | None,
-    seeds: int,
-    steps: int | None,
-    jobs: int | None,
-    data: Path | None,
+    out: Annotated[Path, typer.Option(metavar="DIR", help="results; a study that was stopped goes on here")],
+    task: Annotated[
+        str | None, typer.Option(metavar="A,B,…", help="name or names (W-A; guides: A-C,C-A,W-A; else the first)")
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="runs of each kind")] = 3,
+    steps: Annotated[int | None, typer.Option(min=5, help="of each run (500; front: 300)")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
+    data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
+    json: Json = False,
+    quiet: Quiet = False,
 ) -> None:
-    """Make the runs that are missing in `out`, then print and write what they say."""
-    ask = StudyRequest(
-        directory=out,
-        suite=suite,
-        tasks=split(task),
-        seeds=seeds,
-        steps=steps,
-        jobs=jobs or os.cpu_count() or 1,
-        data=data,
-        tell=lambda done, total: screen.progress("training", done, total),
-    )
-    page = make_study(name, ask, shlex.join(["paretoda", *sys.argv[1:]]))
-    screen.progress.stop()
+    """Why it works, or does not: the paper's analyses and ours, with target labels as an oracle; resumable."""
+    # Imported here, they keep torch out of `paretoda --help`.
+    from paretoda.studies.catalogue import make_study  # noqa: PLC0415
+    from paretoda.studies.request import StudyRequest  # noqa: PLC0415
+
+    with Console(quiet=quiet, as_json=json) as console:
+        request = StudyRequest(
+            directory=out,
+            suite=suite,
+            tasks=split(task),
+            seeds=seeds,
+            steps=steps,
+            jobs=jobs or os.cpu_count() or 1,
+            data=data,
+            tell=partial(console.progress, "training"),
+        )
+        page = make_study(name, request, shlex.join(["paretoda", *sys.argv[1:]]))
+        console.progress.stop()
+        _show(console, page)
+        console.result(f"page: {out / 'report.html'} (also study.md, and a .csv for every table)")
+        console.finish(
+            lambda: {"study": name, "answer": list(page.answer), "failed": len(page.failures), "out": str(out)}
+        )
+
+
+def _show(console: Console, page: Page) -> None:
+    """Print the answer, the tables and the failures of a study."""
     for sentence in page.answer:
-        screen.result(sentence)
+        console.result(sentence)
     for section in page.sections:
         if section.grid is not None:
-            screen.result()
-            screen.result(section.heading)
+            console.result()
+            console.result(section.heading)
             sides = {column or " ": "right" if place else "left" for place, column in enumerate(section.grid.columns)}
-            screen.table(sides, [list(row) for row in section.grid.rows])
+            console.table(sides, [list(row) for row in section.grid.rows])
     for sentence in page.failures:
-        screen.say(f"failed: {sentence}")
-    screen.result()
-    screen.result(f"page: {out / 'report.html'} (also study.md, and a .csv for every table)")
-    screen.finish(lambda: {"study": name, "answer": list(page.answer), "failed": len(page.failures), "out": str(out)})
+        console.say(f"failed: {sentence}")
+    console.result()

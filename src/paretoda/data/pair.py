@@ -21,7 +21,7 @@ from paretoda.data.samples import Index, Kind, Raw, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import PairSettings
 from paretoda.data.transforms import Transform
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
 from paretoda.types import Batch
 

@@ -7,11 +7,10 @@ from typing import Literal, get_args
 
 from paretoda.data.prefetching import Reading
 from paretoda.errors import DataError
+from paretoda.io.limits import LONGEST_SIDE
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]
-LONGEST = 8192
-"""The longest side, in pixels, that images are resized to."""
 
 
 @dataclass(frozen=True)
@@ -51,8 +50,8 @@ class PairSettings:
             raise DataError(f"the batch size is {self.batch_size}; it must be at least 1")
         if not 0 <= self.held_out <= 0.5:
             raise DataError(f"the held-out share is {self.held_out}; it must be between 0 and 0.5")
-        if self.image_size is not None and not 1 <= self.image_size <= LONGEST:
-            raise DataError(f"the image size is {self.image_size}; it must be between 1 and {LONGEST}")
+        if self.image_size is not None and not 1 <= self.image_size <= LONGEST_SIDE:
+            raise DataError(f"the image size is {self.image_size}; it must be between 1 and {LONGEST_SIDE}")
         if self.channels not in (None, 1, 3):
             raise DataError(f"images cannot have {self.channels} channels; choose 1 or 3")
         _one_of("scaling", self.scaling, get_args(Scaling))

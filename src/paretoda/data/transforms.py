@@ -19,8 +19,9 @@ from torch.nn.functional import affine_grid, grid_sample
 from paretoda.data.batching import per_sample
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
-from paretoda.data.settings import Augment, LONGEST
+from paretoda.data.settings import Augment
 from paretoda.errors import DataError
+from paretoda.io.limits import LONGEST_SIDE
 
 CROPS = 10
 
@@ -156,7 +157,7 @@ class ImageTransform:
     def __post_init__(self) -> None:
         if not len(self.mean) == len(self.std) == self.channels:
             raise DataError(f"images of {self.channels} channels need as many means and deviations to be normalised")
-        if not (self.channels in (1, 3) and 1 <= self.size <= LONGEST and self.augment in get_args(Augment)):
+        if not (self.channels in (1, 3) and 1 <= self.size <= LONGEST_SIDE and self.augment in get_args(Augment)):
             raise DataError(
                 f"images of {self.channels} channels, {self.size} pixels and augmentation {self.augment!r} are unknown"
             )

@@ -17,7 +17,7 @@ from paretoda.data.open.arrays import as_array
 Array = NDArray[Any]
 
 
-def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
+def check_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
     """Finite float features, shape (n, d), with the width and column names that `fit` saw.
 
     Args:
@@ -25,7 +25,7 @@ def checked_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
         X: an array, a data frame, a tensor or nested lists, shape (n, d).
         reset: set them instead of comparing.
     """
-    rows: Array = validate_data(estimator, _numpy(X), dtype=[np.float64, np.float32], reset=reset)
+    rows: Array = validate_data(estimator, _to_numpy(X), dtype=[np.float64, np.float32], reset=reset)
     return rows
 
 
@@ -41,27 +41,27 @@ def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None: the source needs labels")
-    rows = checked_rows(estimator, X, reset=True)
+    rows = check_rows(estimator, X, reset=True)
     check_consistent_length(rows, y)
     if third is None:
-        return rows, _labels(y), None
+        return rows, _check_labels(y), None
     if np.ndim(third) > 1:
-        return rows, _labels(y), checked_rows(estimator, third, reset=False)
-    source = from_source(third, len(rows))
+        return rows, _check_labels(y), check_rows(estimator, third, reset=False)
+    source = find_source_rows(third, len(rows))
     if source.all() or not source.any():
         missing, sign = ("target", "below") if source.all() else ("source", "above")
         raise ValueError(f"sample_domain has no {missing} row: those are marked by integers {sign} 0")
-    return rows[source], _labels(_safe_indexing(_numpy(y), np.flatnonzero(source))), rows[~source]
+    return rows[source], _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source))), rows[~source]
 
 
-def from_source(sample_domain: Any, count: int) -> NDArray[np.bool_]:
+def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
     """Which rows are the source's: skada's convention, integers above 0 for sources and below 0 for targets.
 
     Args:
         sample_domain: shape (count,); the magnitudes, which number several domains, are all one here.
         count: of the rows.
     """
-    domain = np.asarray(_numpy(sample_domain))
+    domain = np.asarray(_to_numpy(sample_domain))
     if domain.shape != (count,):
         raise ValueError(f"sample_domain has the shape {domain.shape}, but there are {count} rows; give one for each")
     if domain.dtype.kind not in "iuf" or (domain == 0).any() or (domain != np.rint(domain)).any():
@@ -70,7 +70,7 @@ def from_source(sample_domain: Any, count: int) -> NDArray[np.bool_]:
     return positive
 
 
-def known_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Tensor:
+def encode_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Tensor:
     """Positions in `classes` of the source rows' labels, int64; the other rows' are not read.
 
     Args:
@@ -79,19 +79,19 @@ def known_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Ten
         classes: sorted, as `fit` found them.
     """
     check_consistent_length(source, y)
-    labels = _labels(_safe_indexing(_numpy(y), np.flatnonzero(source)))
+    labels = _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source)))
     if strange := sorted(set(labels.tolist()) - set(classes.tolist())):
         raise ValueError(f"y has the class {strange[0]!r} in the source, which was not there in fit")
     return torch.from_numpy(np.searchsorted(classes, labels).astype(np.int64))
 
 
-def _labels(y: Any) -> Array:
-    labels = check_array(_numpy(y), ensure_2d=False, dtype=None, input_name="y")
+def _check_labels(y: Any) -> Array:
+    labels = check_array(_to_numpy(y), ensure_2d=False, dtype=None, input_name="y")
     labels = column_or_1d(labels, warn=True)
     check_classification_targets(labels)
     return np.asarray(labels)
 
 
-def _numpy(what: Any) -> Any:
+def _to_numpy(what: Any) -> Any:
     """Tensors of any device and kind as arrays; the rest is left to scikit-learn, which knows it."""
     return as_array(what, "the data") if isinstance(what, torch.Tensor) else what

@@ -19,12 +19,12 @@ from torch import Tensor
 from paretoda.api import adapt
 from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import tensors_of
-from paretoda.estimator.domains import Array, checked_rows, from_source, split_domains
+from paretoda.estimator.domains import Array, check_rows, find_source_rows, split_domains
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
 from paretoda.run.interrupt import InterruptedRunError
+from paretoda.run.result import Run
 from paretoda.tasks.classification.predictor import ClassificationPredictor
-from paretoda.tasks.classification.results import Run
 
 Self = TypeVar("Self", bound="Adapted")
 
@@ -52,7 +52,7 @@ class Adapted(Parameters):
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
-        told = self._settings()
+        told = self._changed_settings()
         if target is None:
             told |= {"method": "source-only", "target_loss": "none"}
         try:
@@ -74,27 +74,29 @@ class Adapted(Parameters):
             sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
         """
         check_is_fitted(self)
-        rows = checked_rows(self, X, reset=False)
+        rows = check_rows(self, X, reset=False)
         if sample_domain is None:
-            return _outputs(self.run_.model, rows)
-        source = from_source(sample_domain, len(rows))
+            return _compute_outputs(self.run_.model, rows)
+        source = find_source_rows(sample_domain, len(rows))
         width, classes = self.run_.settings.bottleneck, len(self.classes_)
         features, logits = np.empty((len(rows), width)), np.empty((len(rows), classes))
         for chosen, predictor in ((source, self.run_.source_model), (~source, self.run_.model)):
             if chosen.any():
-                features[chosen], logits[chosen] = _outputs(predictor, rows[chosen])
+                features[chosen], logits[chosen] = _compute_outputs(predictor, rows[chosen])
         return features, logits
 
 
-def batches(predictor: ClassificationPredictor, rows: Array) -> Iterator[Tensor]:
+def make_batches(predictor: ClassificationPredictor, rows: Array) -> Iterator[Tensor]:
     """The rows as the network takes them, shape (b, d) each."""
     return tensors_of(open_samples(rows, labelled=False), predictor.transform, 1024)
 
 
-def _outputs(predictor: ClassificationPredictor, rows: Array) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _compute_outputs(
+    predictor: ClassificationPredictor, rows: Array
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     device = next(predictor.model.parameters()).device
     exact = copy.deepcopy(predictor.model).double()
-    features, logits = predict(exact, (batch.double() for batch in batches(predictor, rows)), device=device)
+    features, logits = predict(exact, (batch.double() for batch in make_batches(predictor, rows)), device=device)
     return features.numpy(), logits.numpy()
 
 

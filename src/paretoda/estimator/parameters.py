@@ -8,34 +8,15 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
-from paretoda.run.names import ALONE
-from paretoda.run.settings import Settings, make_settings
-
-NOT_FOR_ARRAYS = frozenset(
-    {
-        "task",
-        "backbone",
-        "backbone_weights",
-        "frozen",
-        "image_size",
-        "augment",
-        "crops",
-        "skip_bad",
-        "checkpoint_every",
-        "track",
-    }
-).union(
-    ALONE["segmentation"],
-    ("accumulate", "checkpoint_activations", "compile", "channels_last"),
-    ("workers", "index_cache", "sync_bn"),
-)
-"""Settings of images, of scenes, of large networks and of run directories; an estimator has none of them."""
+from paretoda.run.settings import SETTINGS
+from paretoda.tasks.settings import make_settings
 
 
 class Parameters(BaseEstimator):  # type: ignore[misc]
-    """Stores the parameters as they are; `fit` checks them.
+    """The base of both estimators: it stores the parameters, and `fit` checks them.
 
-    scikit-learn reads the names and defaults from the signature, so they stand here one by one.
+    scikit-learn reads names and defaults from the signature, so they are written out here. A test compares them with
+    the fields of `paretoda.run.settings.Settings`.
     """
 
     def __init__(  # noqa: PLR0913
@@ -113,10 +94,11 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.deterministic = deterministic
         self.skip_nonfinite = skip_nonfinite
 
-    def _settings(self) -> dict[str, Any]:
-        """What `paretoda.adapt` is told, checked: only what differs from the defaults.
+    def _changed_settings(self) -> dict[str, Any]:
+        """Return the settings that differ from their defaults, checked.
 
-        So `method="source-only"` or `method="dann+im"` says as much here as it does on the command line.
+        The others are left out so that `method="source-only"` or `method="dann+im"` means the same here as on the
+        command line.
         """
         given = self.get_params(deep=False)
         seed = given.pop("random_state")
@@ -124,7 +106,6 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
             seed = check_random_state(seed).randint(2**31 - 1)
         given["seed"] = int(seed)
         plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-        fields = Settings.model_fields
-        told = {name: value for name, value in plain.items() if value != fields[name].default}
-        make_settings(told)
-        return told
+        changed = {name: value for name, value in plain.items() if value != SETTINGS[name].default}
+        make_settings(changed)
+        return changed

@@ -14,8 +14,8 @@ from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_obje
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from paretoda.estimator.domains import Array, checked_rows, from_source, known_labels
-from paretoda.estimator.estimators import Adapted, batches
+from paretoda.estimator.domains import Array, check_rows, encode_labels, find_source_rows
+from paretoda.estimator.estimators import Adapted, make_batches
 from paretoda.evaluation.predictions import domain_outputs
 from paretoda.evaluation.validators import validator
 from paretoda.types import Snapshot, Source
@@ -43,13 +43,13 @@ class LabelFreeScorer:
             y: shape (n,); only "dev" and "source-risk" read it, and only at source rows.
             sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
         """
-        adapted, X = _unwrapped(estimator, X, sample_domain)
+        adapted, X = _unwrap(estimator, X, sample_domain)
         check_is_fitted(adapted)
-        rows = checked_rows(adapted, X, reset=False)
-        source = np.zeros(len(rows), bool) if sample_domain is None else from_source(sample_domain, len(rows))
+        rows = check_rows(adapted, X, reset=False)
+        source = np.zeros(len(rows), bool) if sample_domain is None else find_source_rows(sample_domain, len(rows))
         if source.all():
             raise ValueError(f"the scorer {self.name!r} looks at target rows, and sample_domain has none")
-        return validator(self.name)(_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
+        return validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Asks scikit-learn for `sample_domain`, where metadata routing is enabled."""
@@ -63,9 +63,11 @@ class LabelFreeScorer:
             return None
         if y is None or not source.any():
             raise ValueError(f"the scorer {self.name!r} reads labelled source rows: give y and sample_domain")
-        labels = known_labels(y, source, adapted.classes_)
+        labels = encode_labels(y, source, adapted.classes_)
         predictor = adapted.run_.source_model
-        return domain_outputs(predictor.model, batches(predictor, rows[source]), labels, device=_device(adapted))
+        return domain_outputs(
+            predictor.model, make_batches(predictor, rows[source]), labels, device=_find_device(adapted)
+        )
 
 
 def scorer(name: str) -> LabelFreeScorer:
@@ -74,11 +76,11 @@ def scorer(name: str) -> LabelFreeScorer:
     return LabelFreeScorer(name)
 
 
-def _unwrapped(estimator: Any, X: Any, sample_domain: Any) -> tuple[Adapted, Any]:
+def _unwrap(estimator: Any, X: Any, sample_domain: Any) -> tuple[Adapted, Any]:
     """The adapted model at the end of pipelines, and X as it sees it."""
     while isinstance(estimator, Pipeline):
         if len(estimator) > 1:
-            X = _transformed(estimator[:-1], X, sample_domain)
+            X = _transform(estimator[:-1], X, sample_domain)
         estimator = estimator[-1]
         estimator = getattr(estimator, "base_estimator_", estimator)  # a pipeline of skada's wraps its steps
     if not isinstance(estimator, Adapted):
@@ -86,24 +88,24 @@ def _unwrapped(estimator: Any, X: Any, sample_domain: Any) -> tuple[Adapted, Any
     return estimator, X
 
 
-def _transformed(steps: Pipeline, X: Any, sample_domain: Any) -> Any:
+def _transform(steps: Pipeline, X: Any, sample_domain: Any) -> Any:
     """X after the steps before the last; those that ask for the domains, as skada's do, are told."""
     asked = get_config()["enable_metadata_routing"] and sample_domain is not None
     names = get_routing_for_object(steps).consumes("transform", ["sample_domain"]) if asked else ()
     return steps.transform(X, **dict.fromkeys(names, sample_domain))
 
 
-def _device(adapted: Adapted) -> torch.device:
+def _find_device(adapted: Adapted) -> torch.device:
     return next(adapted.run_.model.model.parameters()).device
 
 
-def _snapshot(adapted: Adapted, rows: Array, source: Source | None) -> Snapshot:
+def _make_snapshot(adapted: Adapted, rows: Array, source: Source | None) -> Snapshot:
     """The rows as a validator sees them; without a source, an empty one stands in its place."""
-    predictor, device = adapted.run_.model, _device(adapted)
-    target = domain_outputs(predictor.model, batches(predictor, rows), device=device)
+    predictor, device = adapted.run_.model, _find_device(adapted)
+    target = domain_outputs(predictor.model, make_batches(predictor, rows), device=device)
 
     def again() -> Iterator[Tensor]:
-        for batch in batches(predictor, rows):
+        for batch in make_batches(predictor, rows):
             yield batch.to(device)
 
     if source is None:

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, reads_guide
 from paretoda.core.simplex import equal
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.gradients.fsdp import gathered
 from paretoda.gradients.gram import Row, gram
 from paretoda.gradients.micro_batches import MicroBatches, passes_of

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from paretoda.core.problem import Move, Vector, Weights
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.gradients.fsdp import local, sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.parameters import Parameters, trainable

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from paretoda.core.problem import AheadScheme, GuideMissingError, Move, Problem, Scheme, Vector, Weights, reads_guide
 from paretoda.core.problem import Guide as GuideDots
-from paretoda.schemes import DWA, EPO, FAMO, GradNorm, PMTL, Uncertainty
+from paretoda.schemes import DWA, EPO, FAMO, PMTL, GradNorm, Uncertainty
 
 if TYPE_CHECKING:
     from torchjd.aggregation import Aggregator, GramianWeightedAggregator, Weighting

@@ -15,6 +15,9 @@ PIXELS = "PARETODA_MAX_IMAGE_PIXELS"
 UNPACKED = "PARETODA_MAX_UNPACKED_BYTES"
 """Lifts the limit of an archive; `paretoda --max-unpacked-bytes N` sets it."""
 
+LONGEST_SIDE = 8192
+"""The longest side, in pixels, that images are resized to."""
+
 _USUAL = {PIXELS: 89_478_485, UNPACKED: 2**32}  # Pillow's own limit; 4 GiB
 _PACKED = 20  # data that are merely large unpack to no more than so many times their size in the file
 

@@ -1,11 +1,11 @@
-"""What combines with what, where memory and speed are concerned: one table, which refuses; the docs print it."""
+"""Which ways to save memory or time combine: one table, which the settings obey and the documentation prints."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
 WAYS = ("accumulate", "checkpoint-activations", "compile", "channels-last", "precision bf16", "precision 16")
-"""Ways to need less memory or time: the table's columns."""
+"""Ways to save memory or time: the columns of the table."""
 
 CIRCUMSTANCES = (
     "scheme linear",
@@ -16,9 +16,9 @@ CIRCUMSTANCES = (
     "scheme hypernetwork",
     "feature data",
     "frozen",
-    "segmentation",
+    "task segmentation",
 )
-"""What else a run may be: the table's rows, with the ways themselves below them."""
+"""Other properties of a run: the rows of the table, with the first four ways below them."""
 
 _OTHER_WEIGHTS = "runs the network at weights that are not its own, which {} does not follow"
 _TWICE = "differentiates gradients, which {} does not allow"
@@ -38,14 +38,14 @@ REFUSED: dict[tuple[str, str], str] = {
     ("feature data", "channels-last"): _NO_IMAGES.format("this run"),
     ("frozen", "channels-last"): _NO_IMAGES.format("frozen"),
 }
-"""Pairs that are refused, and why; all other pairs are tested to work."""
+"""Pairs that are refused -> the reason; a test runs every other pair."""
 
 
 def refusal(names: Collection[str]) -> str | None:
-    """One sentence for the first pair that does not combine; None where all do.
+    """Return one sentence on the first pair that does not combine; None if all names combine.
 
     Args:
-        names: of `WAYS` and `CIRCUMSTANCES` that are true of a run.
+        names: Names of `WAYS` and `CIRCUMSTANCES` that hold for a run.
     """
     for (one, other), reason in REFUSED.items():
         if one in names and other in names:
@@ -61,12 +61,12 @@ def _way_out(one: str, other: str) -> str:
 
 
 def refuses(one: str, other: str) -> bool:
-    """Whether two of the names do not combine."""
+    """Return whether two of the names do not combine."""
     return (one, other) in REFUSED or (other, one) in REFUSED
 
 
-def table() -> Iterator[str]:
-    """The lines of the table in Markdown, for docs/memory.md."""
+def markdown_table() -> Iterator[str]:
+    """Yield the lines of the table in Markdown, for docs/memory.md."""
     yield f"| | {' | '.join(f'`--{way}`' for way in WAYS)} |"
     yield f"|---|{':-:|' * len(WAYS)}"
     for row in (*CIRCUMSTANCES, *WAYS[:4]):

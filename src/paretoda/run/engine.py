@@ -11,7 +11,7 @@ from paretoda.run.build import build_step, describe_memory, pick_device
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.finish import finish_run, write_results
 from paretoda.run.result import Run
-from paretoda.run.start import RunRequest, start_run
+from paretoda.run.start import MakeSettings, RunRequest, start_run
 from paretoda.run.task import Inputs, Task
 from paretoda.run.train import train
 from paretoda.training.loop import After
@@ -20,6 +20,7 @@ from paretoda.training.step import Step
 
 def execute(
     request: RunRequest,
+    make_settings: MakeSettings,
     find_task: Callable[[str], Task[Any, Any]],
     after: Sequence[After],
     callbacks: Callbacks,
@@ -28,12 +29,13 @@ def execute(
 
     Args:
         request: What the user asks for.
+        make_settings: Checks settings and completes them with defaults.
         find_task: Returns the task of a name.
         after: Hooks that are called after every step.
         callbacks: Hear sentences and progress.
     """
     with process_group() as processes, ExitStack() as stack:
-        starting = start_run(request, first=processes.rank == 0)
+        starting = start_run(request, make_settings, first=processes.rank == 0)
         started = run_on_all_ranks(processes, lambda: stack.enter_context(starting))
         settings, directory = started.settings, started.directory
         task = find_task(settings.task)

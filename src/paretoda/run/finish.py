@@ -14,9 +14,8 @@ from paretoda.run.build import build_step, describe_label_shift, describe_skippe
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import metrics_table
-from paretoda.run.names import settings_of_others
 from paretoda.run.result import Run, read_facts
-from paretoda.run.settings import Settings, source_only
+from paretoda.run.settings import Settings, settings_of_others, source_only
 from paretoda.run.task import AnyInputs, AnyPredictor, Task
 from paretoda.run.train import Trained, train
 from paretoda.training.snapshot import take_snapshot

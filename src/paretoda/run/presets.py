@@ -1,4 +1,4 @@
-"""Presets: the settings of the paper and of other people's codes, by name; what is given beside them counts more."""
+"""Presets: the settings of the paper and of published codes, by name; settings given beside one take precedence."""
 
 from __future__ import annotations
 
@@ -12,49 +12,52 @@ from paretoda.errors import SettingsError
 from paretoda.io.toml import read_toml
 
 PRESET = "preset"
-"""Its key among settings; it is no setting itself, so a run's config.toml has what it stands for instead."""
+"""Key of the preset among settings. It is no setting itself: config.toml holds the settings that it stands for."""
 
-USUAL_METHOD = "dann"
-"""Whose settings a preset gives where nobody names a method: the one that a run then has."""
+DEFAULT_METHOD = "dann"
+"""The method whose settings a preset gives if no method is named: the default of `Settings`."""
 
 
 @lru_cache
-def known_presets() -> dict[str, Any]:
-    """Name -> tables, from presets.toml beside this file."""
+def read_presets() -> dict[str, Any]:
+    """Return name -> tables, from presets.toml beside this file."""
     return read_toml(Path(__file__).with_name("presets.toml"))
 
 
-def for_suite(values: Mapping[str, Any], suite: str) -> dict[str, Any]:
-    """The same settings, their preset in its form for the suite where it has one.
+def choose_suite_form(values: Mapping[str, Any], suite: str) -> dict[str, Any]:
+    """Return the settings with their preset in its form for a suite, if it has one.
 
     Args:
-        values: settings, perhaps with a preset.
-        suite: a benchmark's name.
+        values: Settings, perhaps with a preset.
+        suite: Name of the benchmark.
     """
     name = values.get(PRESET)
-    special = isinstance(name, str) and suite in known_presets().get(name, {}).get("suites", {})
+    special = isinstance(name, str) and suite in read_presets().get(name, {}).get("suites", {})
     return {**values, PRESET: f"{name}/{suite}"} if special else dict(values)
 
 
 def expand_preset(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings with those of their preset below them and without its name.
+    """Return the settings, completed by those of their preset and without its name.
 
     Args:
-        values: settings whose method and target loss are apart, perhaps with a preset.
+        values: Settings, perhaps with a preset; method and target loss are separate.
+
+    Raises:
+        SettingsError: If there is no such preset, or no such form of it.
     """
     given = {key: value for key, value in values.items() if key != PRESET}
     if values.get(PRESET) is None:
         return given
-    below = preset_settings(values[PRESET], given)
+    below = _preset_settings(values[PRESET], given)
     return below | given | _all_options(below, given)
 
 
-def preset_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """What the preset says to a run of that method and target loss.
+def _preset_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a preset for the method and target loss that are given.
 
     Args:
-        name: of the preset, perhaps with a suite behind a slash.
-        given: settings that count more; their method and target loss decide which parts of the preset apply.
+        name: Name of the preset, perhaps with a suite behind a slash.
+        given: Settings that take precedence; their method and target loss decide which parts of the preset apply.
     """
     found: dict[str, Any] = {}
     preset, suite = _find(name)
@@ -62,7 +65,7 @@ def preset_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         found |= table.get("settings", {})
     if given.get("method") == "source-only" and "target_loss" not in given:
         found = {key: value for key, value in found.items() if key not in ("target_loss", "scheme", "guide")}
-    method = str(given.get("method", found.get("method", USUAL_METHOD)))
+    method = str(given.get("method", found.get("method", DEFAULT_METHOD)))
     loss = str(given.get("target_loss", found.get("target_loss", "none"))).partition("+")[0]
     for part in _parts(method, loss):
         for table in (preset, suite):
@@ -72,15 +75,15 @@ def preset_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _parts(method: str, loss: str) -> Iterator[tuple[str, str]]:
-    """Table and key of what a preset may say, in the order in which it is laid over."""
+    """Yield table and key of the parts of a preset that apply; later ones override earlier ones."""
     yield "losses", loss
     yield "methods", method
     yield "methods", f"{method}+{loss}"
 
 
 def _find(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """The preset's tables, and those of its suite: empty where none is named."""
-    presets = known_presets()
+    """Return the tables of the preset and those of its suite; the latter are empty if no suite is named."""
+    presets = read_presets()
     name, slash, suite = str(name).partition("/")
     if name not in presets:
         raise SettingsError(unknown("preset", name, presets))
@@ -91,8 +94,8 @@ def _find(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
 
 
 def _all_options(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
-    """The options of both, those that count more at the end; nothing where there are none."""
-    if not isinstance(above.get("options", ()), (list, tuple)):  # no list: the settings will say so
+    """Return the options of both as a setting, those that take precedence last; nothing if there are none."""
+    if not isinstance(above.get("options", ()), (list, tuple)):  # not a list: the check of the settings reports it
         return {}
     options = [*below.get("options", ()), *above.get("options", ())]
     return {"options": tuple(options)} if options else {}

@@ -1,262 +1,319 @@
-"""Everything that a run can be told, in one place: the same names in Python, on the command line and in config.toml.
+"""The settings of a run: the same names in Python, on the command line and in config.toml.
 
-Long, because it is one table together with what its rows say of each other.
+A setting is declared once, as a field of `Settings`. The options of the command line, the parameters of the estimators
+and the table in the documentation are made from the field, or a test compares them with it. Importing this module
+imports no torch; checking settings does. `paretoda.tasks.settings.make_settings` adds what only a task knows: names,
+defaults and contradictions.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Union, get_args, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from paretoda.core.options import unknown
-from paretoda.data.segmentation.label_tables import find_table
-from paretoda.data.settings import LONGEST
 from paretoda.errors import SettingsError
-from paretoda.models.backbones import from_outside
+from paretoda.io.limits import LONGEST_SIDE
 from paretoda.run.compatibility import refusal
-from paretoda.run.names import Task, check_names, check_task, parse_size, with_task_defaults
-from paretoda.run.part_options import read_options
-from paretoda.run.presets import PRESET, expand_preset
-from paretoda.training.strategies import STRATEGIES
+from paretoda.run.part_options import check_parts, read_options
 
-__all__ = ["Settings", "SettingsError", "make_settings", "source_only"]
+_CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
+_MANY, _WIDE = 10**9, 10**6
+"""Upper bounds of step counts and of widths, above everything that time and memory allow."""
 
 
-_MANY, _WIDE = 10**9, 10**6  # more steps than anybody waits for, more numbers in a row than any memory has
+def _setting(  # noqa: PLR0913  (a row of the table below)
+    default: Any,
+    description: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+    often: bool = False,
+    task: str | None = None,
+    arrays: bool = True,
+) -> Any:
+    """Declare a setting.
+
+    Args:
+        default: Default value.
+        description: What the setting does, in a few words.
+        ge: Lowest value.
+        gt: Bound that the value exceeds.
+        le: Highest value.
+        lt: Bound that the value stays below.
+        often: Whether it is shown first, under "Settings"; the others are shown under "Fine tuning".
+        task: The only task that reads it; None if all tasks read it.
+        arrays: Whether it makes sense for arrays of features, so that the estimators have it; False for segmentation.
+    """
+    marks: dict[str, Any] = {"often": often, "task": task, "arrays": arrays and task != _SEGMENTATION}
+    return Field(default, description=description, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=marks)
 
 
 class Settings(BaseModel):
-    """The settings of a run. Defaults are what we recommend; nothing depends on anything outside of them."""
+    """The settings of a run. The defaults are what we recommend; no setting comes from anywhere else."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, defer_build=True)
 
-    task: Task = Field("classification", description="of images or feature vectors, or segmentation: of pixels")
-    method: str = Field("dann", description="alignment of the domains (`paretoda list methods`)")
-    target_loss: str = Field(
-        "tcm+propagation", description="losses on the unlabelled target (`paretoda list target-losses`)"
+    task: str = _setting(
+        _CLASSIFICATION,
+        "classification of images or feature vectors, or segmentation: a class for every pixel",
+        often=True,
+        arrays=False,
     )
-    scheme: str = Field("paretoda", description="how the losses are weighted (`paretoda list schemes`)")
-    guide: str = Field("agreement", description="loss on held-out target data that guides (`paretoda list guides`)")
-    loss_weights: tuple[float, ...] = Field(
-        (), description="fixed weights for scheme 'linear': source, alignment, target"
+    method: str = _setting("dann", "alignment of the domains (`paretoda list methods`)", often=True)
+    target_loss: str = _setting(
+        "tcm+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", often=True
     )
-    joined: bool = Field(False, description="the method whole, source loss and alignment, is one objective")
-    head_losses: tuple[str, ...] | None = Field(None, description="objectives that reach the classifier's head")
-    options: tuple[str, ...] = Field(
-        (),
-        description="of the parts themselves: alignment.hidden=256, target.width=64, propagation.k=5, scheme.lean=2",
+    scheme: str = _setting("paretoda", "how the losses are weighted (`paretoda list schemes`)", often=True)
+    guide: str = _setting(
+        "agreement", "loss on held-out target data that guides the weights (`paretoda list guides`)", often=True
     )
-    voting: Literal["all", "last"] = Field("all", description="shared parameters whose gradients are compared")
-    every: int = Field(1, ge=1, le=_MANY, description="refresh the weights every so many steps")
-    average: float | None = Field(
+    loss_weights: tuple[float, ...] = _setting((), "fixed weights for the scheme 'linear': source, alignment, target")
+    joined: bool = _setting(False, "train the whole method, source loss and alignment, as one objective")
+    head_losses: tuple[str, ...] | None = _setting(None, "objectives that reach the classifier's head")
+    options: tuple[str, ...] = _setting(
+        (), "options of the parts: alignment.hidden=256, target.width=64, propagation.k=5, scheme.lean=2"
+    )
+    voting: Literal["all", "last"] = _setting("all", "shared parameters whose gradients are compared")
+    every: int = _setting(1, "steps between two updates of the weights", ge=1, le=_MANY)
+    average: float | None = _setting(
         None,
+        "share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
         ge=0,
         lt=1,
-        description="share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
     )
-    backbone: str = Field("auto", description="network (`paretoda list backbones`)")
-    backbone_weights: str | None = Field(
+    backbone: str = _setting("auto", "network (`paretoda list backbones`)", often=True, arrays=False)
+    backbone_weights: str | None = _setting(
         None,
-        description="the backbone's: a file, folder or name at the hub, 'default': the published ones, 'none': random",
+        "weights of the backbone: a file, a folder, a name at the hub, 'default' (published) or 'none' (random)",
+        often=True,
+        arrays=False,
     )
-    frozen: bool = Field(False, description="compute the backbone's features once and train only the rest")
-    bottleneck: int = Field(256, ge=2, le=_WIDE, description="width of the features")
-    dropout: float | None = Field(
-        None, ge=0, lt=1, description="of the features, in training; 0.5 on feature data and 0 on images if not given"
+    frozen: bool = _setting(
+        False,
+        "compute the backbone's features once and train only the rest",
+        often=True,
+        task=_CLASSIFICATION,
+        arrays=False,
     )
-    steps: int = Field(500, ge=1, le=_MANY, description="training steps")
-    batch_size: int = Field(64, ge=1, le=_WIDE, description="samples of each domain in a step")
-    lr: float | None = Field(
+    bottleneck: int = _setting(256, "width of the features", ge=2, le=_WIDE, task=_CLASSIFICATION)
+    dropout: float | None = _setting(
         None,
+        "dropout of the features in training; 0.5 on feature data and 0 on images if not given",
+        ge=0,
+        lt=1,
+        task=_CLASSIFICATION,
+    )
+    steps: int = _setting(500, "training steps", ge=1, le=_MANY, often=True)
+    batch_size: int = _setting(64, "samples of each domain in a step", ge=1, le=_WIDE, often=True)
+    lr: float | None = _setting(
+        None,
+        "learning rate of new layers (a pretrained backbone's: a tenth); 0.1 on features, 0.01 on images",
         gt=0,
-        description="learning rate of new layers (a pretrained backbone's: a tenth); 0.1 on features, 0.01 on images",
+        often=True,
     )
-    momentum: float = Field(0.9, ge=0, lt=1, description="of SGD")
-    weight_decay: float = Field(1e-3, ge=0, description="of SGD")
-    schedule: Literal["inverse", "constant", "poly"] = Field("inverse", description="how the learning rate falls")
-    decay: float = Field(10.0, ge=0, description="fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75")
-    label_smoothing: float = Field(0.0, ge=0, lt=1, description="of the source's labels")
-    clip: float | None = Field(None, gt=0, description="largest norm of the gradient")
-    bn: Literal["joint", "per-domain"] = Field("joint", description="BatchNorm statistics of both domains or of each")
-    sync_bn: bool = Field(True, description="with several processes: BatchNorm statistics of all of them together")
-    scaling: Literal["per-domain", "joint", "source", "none"] = Field("per-domain", description="z-scores of features")
-    held_out: float = Field(0.1, gt=0, lt=0.5, description="share of each domain that is held out")
-    image_size: int | None = Field(None, ge=8, le=LONGEST, description="side of the images that the network sees")
-    size: str | None = Field(
-        None, description="segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given"
+    momentum: float = _setting(0.9, "momentum of SGD", ge=0, lt=1)
+    weight_decay: float = _setting(1e-3, "weight decay of the optimiser", ge=0)
+    schedule: Literal["inverse", "constant", "poly"] = _setting("inverse", "how the learning rate falls")
+    decay: float = _setting(
+        10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75", ge=0, task=_CLASSIFICATION
     )
-    source_size: str | None = Field(None, description="segmentation: of the source's images, where it differs")
-    source_table: str | None = Field(
+    label_smoothing: float = _setting(0.0, "smoothing of the source's labels", ge=0, lt=1, task=_CLASSIFICATION)
+    clip: float | None = _setting(None, "largest norm of the gradient", gt=0)
+    bn: Literal["joint", "per-domain"] = _setting("joint", "BatchNorm statistics of both domains or of each")
+    sync_bn: bool = _setting(True, "with several processes: share BatchNorm statistics among all of them", arrays=False)
+    scaling: Literal["per-domain", "joint", "source", "none"] = _setting(
+        "per-domain", "z-scores of features", task=_CLASSIFICATION
+    )
+    held_out: float = _setting(0.1, "share of each domain that is held out", gt=0, lt=0.5)
+    image_size: int | None = _setting(
+        None, "side of the images that the network sees", ge=8, le=LONGEST_SIDE, task=_CLASSIFICATION, arrays=False
+    )
+    size: str | None = _setting(
         None,
-        description="segmentation: table of the source's labels (`paretoda list tables`), its layout's if not given",
+        "segmentation: WIDTHxHEIGHT of the images; the target's own, 1024 at most, if not given",
+        task=_SEGMENTATION,
     )
-    translation: Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"] = Field(
-        "auto", description="segmentation: gives source images the target's looks; 'auto': what the method asks for"
+    source_size: str | None = _setting(
+        None, "segmentation: size of the source's images, where it differs", task=_SEGMENTATION
     )
-    teachers: tuple[str, ...] = Field(
-        (), description="segmentation: finished runs whose mean prediction labels the target first, for the method fda"
+    source_table: str | None = _setting(
+        None,
+        "segmentation: table of the source's labels (`paretoda list tables`), its layout's if not given",
+        task=_SEGMENTATION,
     )
-    optimiser: Literal["sgd", "adam"] | None = Field(
-        None, description="segmentation: of the network; sgd for DeepLab, else adam if not given"
+    translation: Literal["auto", "none", "fda", "reinhard", "histogram", "cyclegan"] = _setting(
+        "auto",
+        "segmentation: gives source images the style of the target; 'auto': what the method asks for",
+        task=_SEGMENTATION,
     )
-    class_weights: Literal["none", "root"] = Field(
-        "root", description="segmentation: of the source's classes; 'root': one over the root of their frequency"
+    teachers: tuple[str, ...] = _setting(
+        (),
+        "segmentation: finished runs whose mean prediction labels the target first, for the method fda",
+        task=_SEGMENTATION,
     )
-    levels: int = Field(1, ge=1, le=2, description="segmentation: outputs of the network, 2 with an auxiliary one")
-    norm: Literal["train", "affine-frozen", "frozen", "group"] | None = Field(
-        None, description="segmentation: normalisation; affine-frozen for DeepLab, else train if not given"
+    optimiser: Literal["sgd", "adam"] | None = _setting(
+        None, "segmentation: optimiser of the network; sgd for DeepLab, else adam if not given", task=_SEGMENTATION
     )
-    convention: Literal["torchvision", "caffe", "efficientnet"] | None = Field(
-        None, description="segmentation: what numbers pixels are; those of the backbone's own weights if not given"
+    class_weights: Literal["none", "root"] = _setting(
+        "root",
+        "segmentation: weights of the source's classes; 'root': one over the root of their frequency",
+        task=_SEGMENTATION,
     )
-    augment: Literal["none", "flip", "light", "standard", "strong"] | None = Field(
-        None, description="random changes of training images"
+    levels: int = _setting(
+        1, "segmentation: outputs of the network, 2 with an auxiliary one", ge=1, le=2, task=_SEGMENTATION
     )
-    crops: int = Field(1, description="crops of an image that its prediction is averaged over: 1 or 10")
-    class_balanced: bool = Field(False, description="draw the source's classes equally often")
-    skip_bad: bool = Field(False, description="leave out images that cannot be read, with a warning")
-    workers: int | None = Field(
-        None, ge=0, le=256, description="threads that read images ahead; the cores but one, 8 at most, if not given"
+    norm: Literal["train", "affine-frozen", "frozen", "group"] | None = _setting(
+        None, "segmentation: normalisation; affine-frozen for DeepLab, else train if not given", task=_SEGMENTATION
     )
-    index_cache: bool = Field(True, description="keep the list of a large folder's files for the next run")
-    select: str = Field("ensemble", description="which checkpoint is kept: 'ensemble', a validator, or 'last'")
-    evaluate_every: int | None = Field(
-        None, ge=1, le=_MANY, description="steps between candidates; a tenth of the steps if not given"
+    convention: Literal["torchvision", "caffe", "efficientnet"] | None = _setting(
+        None,
+        "segmentation: pixel normalisation convention; that of the backbone's own weights if not given",
+        task=_SEGMENTATION,
     )
-    refresh_every: int = Field(50, ge=1, le=_MANY, description="steps between looks at the whole sets")
-    reference: bool | None = Field(None, description="also train source-only, to warn of negative transfer")
-    seed: int = Field(0, ge=0, lt=2**63, description="the same seed gives the same weights")
-    device: str = Field("auto", description="'auto', 'cpu', 'cuda', 'cuda:1', 'mps'")
-    precision: Literal["32", "bf16", "16"] = Field("32", description="of the forward and backward passes")
-    deterministic: bool = Field(False, description="only algorithms that give the same bits each time, if slower")
-    skip_nonfinite: int = Field(
-        0, ge=0, le=_MANY, description="steps with a NaN or infinite loss that are left out before the run stops"
+    augment: Literal["none", "flip", "light", "standard", "strong"] | None = _setting(
+        None, "random changes of training images", arrays=False
     )
-    accumulate: int = Field(
-        1, ge=1, le=_MANY, description="micro-batches of a batch, where its activations do not fit in memory"
+    crops: int = _setting(
+        1, "crops of an image that its prediction is averaged over: 1 or 10", task=_CLASSIFICATION, arrays=False
     )
-    checkpoint_activations: bool = Field(
-        False, description="compute activations once more in backward passes instead of keeping them"
+    class_balanced: bool = _setting(False, "draw the source's classes equally often", task=_CLASSIFICATION)
+    skip_bad: bool = _setting(False, "leave out images that cannot be read, with a warning", arrays=False)
+    workers: int | None = _setting(
+        None, "threads that read images ahead; the cores but one, 8 at most, if not given", ge=0, le=256, arrays=False
     )
-    compile: bool = Field(False, description="let torch.compile make the encoder faster, after some minutes")
-    channels_last: bool = Field(False, description="keep images and kernels with their channels last in memory")
-    checkpoint_every: int = Field(50, ge=1, le=_MANY, description="steps between checkpoints")
-    track: Literal["none", "tensorboard"] = Field(
-        "none", description="also write the course of the run into RUN/tensorboard"
+    index_cache: bool = _setting(True, "keep the list of a large folder's files for the next run", arrays=False)
+    select: str = _setting("ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'")
+    evaluate_every: int | None = _setting(
+        None, "steps between candidates; a tenth of the steps if not given", ge=1, le=_MANY
+    )
+    refresh_every: int = _setting(50, "steps between passes over the whole sets", ge=1, le=_MANY)
+    reference: bool | None = _setting(None, "also train source-only, to warn of negative transfer")
+    seed: int = _setting(0, "the same seed gives the same weights", ge=0, lt=2**63, often=True)
+    device: str = _setting("auto", "'auto', 'cpu', 'cuda', 'cuda:1', 'mps'", often=True)
+    precision: Literal["32", "bf16", "16"] = _setting("32", "precision of the forward and backward passes", often=True)
+    deterministic: bool = _setting(
+        False, "use only algorithms that give the same bits each time, even if they are slower"
+    )
+    skip_nonfinite: int = _setting(
+        0, "steps with a NaN or infinite loss that are left out before the run stops", ge=0, le=_MANY
+    )
+    accumulate: int = _setting(
+        1, "micro-batches of a batch, where its activations do not fit in memory", ge=1, le=_MANY, arrays=False
+    )
+    checkpoint_activations: bool = _setting(
+        False, "compute activations again in backward passes instead of keeping them", arrays=False
+    )
+    compile: bool = _setting(False, "let torch.compile make the encoder faster, after some minutes", arrays=False)
+    channels_last: bool = _setting(False, "keep images and kernels with their channels last in memory", arrays=False)
+    checkpoint_every: int = _setting(50, "steps between checkpoints", ge=1, le=_MANY, arrays=False)
+    track: Literal["none", "tensorboard"] = _setting(
+        "none", "also write the course of the run into RUN/tensorboard", arrays=False
     )
 
     @field_validator("size", "source_size")
     @classmethod
-    def _sensible(cls, value: str | None) -> str | None:
+    def _check_size(cls, value: str | None) -> str | None:
         parse_size(value)
-        return value
-
-    @field_validator("source_table")
-    @classmethod
-    def _known_table(cls, value: str | None) -> str | None:
-        if value is not None:
-            find_table(value)
         return value
 
     @field_validator("teachers", mode="before")
     @classmethod
-    def _as_texts(cls, value: Any) -> Any:
+    def _write_paths_as_text(cls, value: Any) -> Any:
         several = isinstance(value, (list, tuple))
         return [str(run) if isinstance(run, Path) else run for run in value] if several else value
 
     @field_validator("crops")
     @classmethod
-    def _known_crops(cls, value: int) -> int:
+    def _check_crops(cls, value: int) -> int:
         if value not in (1, 10):
             raise ValueError(f"crops are 1, the middle, or 10, corners and middle and their mirror images; not {value}")
         return value
 
-    @model_validator(mode="after")
-    def _consistent(self) -> Settings:
-        check_names(self.task, self._names)
-        check_task(self.task, [k for k, field in type(self).model_fields.items() if getattr(self, k) != field.default])
-        if self.teachers and self.method != "fda":
-            raise ValueError(f"teachers are for the method 'fda', not for {self.method!r}; leave out --teachers")
+    def check(self, own_parts: Sequence[str] = (), smallest_batch: int = 2) -> None:
+        """Raise ValueError for settings that contradict each other, whatever the task.
+
+        Args:
+            own_parts: Parts of the task, besides the usual ones, that take options.
+            smallest_batch: Samples of a domain that a batch needs at least.
+        """
+        self._check_task()
         if self.loss_weights and self.scheme != "linear":
             raise ValueError(f"loss_weights are for the scheme 'linear', not for {self.scheme!r}")
         if self.loss_weights and len(self.loss_weights) != len(self.losses):
             raise ValueError(
                 f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
             )
-        read_options(self.options, self.parts)
+        targets = dict.fromkeys(["target", *self.target_losses])
+        check_parts(self.options, ["alignment", *targets, "guide", "scheme", *own_parts])
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
         self._check_strategy()
-        self._check_memory()
+        self._check_memory(smallest_batch)
         if self.skip_nonfinite and self.precision == "16":
             raise ValueError(
                 "with --precision 16 the gradient scaler leaves out such steps; leave out --skip-nonfinite"
             )
-        return self
 
-    @property
-    def _names(self) -> dict[str, str]:
-        return {
-            "method": self.method,
-            "target loss": self.target_loss,
-            "scheme": self.scheme,
-            "guide": self.guide,
-            "backbone": self.backbone,
-            "rule of selection": self.select,
-        }
+    def _check_task(self) -> None:
+        """Refuse settings of another task, which would have no effect."""
+        for task, names in TASK_SETTINGS.items():
+            given = [name for name in names if getattr(self, name) != SETTINGS[name].default]
+            if task != self.task and given:
+                options = ", ".join(SETTINGS[name].option for name in given)
+                raise ValueError(f"{options}: only for --task {task}")
 
     def _check_strategy(self) -> None:
-        """A strategy compares no gradients, so what is said about the comparison would go unheard."""
-        given = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
-        unheard = [f"--{name}" for name, written in given.items() if written]
-        if self.scheme in STRATEGIES and unheard:
-            raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(unheard)}")
+        """Refuse settings of the comparison of gradients where a strategy compares none."""
+        changed = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
+        given = [f"--{name}" for name, differs in changed.items() if differs]
+        if given and _is_strategy(self.scheme):
+            raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(given)}")
 
-    def _check_memory(self) -> None:
-        """What does not combine, and micro-batches that would have nothing in them."""
+    def _check_memory(self, smallest: int) -> None:
+        """Refuse settings of memory and speed that do not combine, and micro-batches that would be too small."""
+        from paretoda.models.backbones import from_outside  # noqa: PLC0415  (imports torch)
+
         if self.checkpoint_activations and from_outside(self.backbone):
             raise ValueError(f"the blocks of {self.backbone} are not known; leave out --checkpoint-activations")
         if (reason := refusal(self.circumstances)) is not None:
             raise ValueError(reason)
-        least = 1 if self.task == "segmentation" else 2
-        if self.batch_size < least:
+        if self.batch_size < smallest:
             raise ValueError("--batch-size 1 is for --task segmentation; BatchNorm needs at least 2 samples")
-        if self.accumulate > 1 and self.batch_size < least * self.accumulate:
+        if self.accumulate > 1 and self.batch_size < smallest * self.accumulate:
             raise ValueError(
-                f"--accumulate {self.accumulate} leaves micro-batches of less than {least} of {self.batch_size} "
-                f"samples; take {self.batch_size // least} at most"
+                f"--accumulate {self.accumulate} leaves micro-batches of less than {smallest} of {self.batch_size} "
+                f"samples; take {self.batch_size // smallest} at most"
             )
 
     @property
     def circumstances(self) -> set[str]:
-        """The names in `paretoda.run.compatibility` that are true of the run, as far as its data do not matter."""
-        ways = {
+        """The names in `paretoda.run.compatibility` that hold for the run, apart from those that depend on its data."""
+        holds = {
             "accumulate": self.accumulate > 1,
             "checkpoint-activations": self.checkpoint_activations,
             "compile": self.compile,
             "channels-last": self.channels_last,
             f"precision {self.precision}": self.precision != "32",
             "frozen": self.frozen,
-            "segmentation": self.task == "segmentation",
+            f"task {self.task}": True,
         }
-        own = self.scheme == "linear" or self.scheme in STRATEGIES
-        scheme = f"scheme {self.scheme}" if own else f"any other scheme, voting {self.voting}"
-        return {name for name, true in ways.items() if true} | {scheme}
-
-    @property
-    def parts(self) -> tuple[str, ...]:
-        """What has options of its own: "target" is the first loss on the target, further ones have their own names."""
-        own = ("alignment", *dict.fromkeys(["target", *self.target_losses]), "guide", "scheme")
-        return ("source", *own, "translation") if self.task == "segmentation" else own
+        named = self.scheme == "linear" or _is_strategy(self.scheme)
+        scheme = f"scheme {self.scheme}" if named else f"any other scheme, voting {self.voting}"
+        return {name for name, true in holds.items() if true} | {scheme}
 
     @property
     def part_options(self) -> dict[str, dict[str, Any]]:
-        """The options of each part by name."""
-        return read_options(self.options, self.parts)
+        """Part -> its options by name: "target" is the first loss on the target, the others go by their own names."""
+        return read_options(self.options)
 
     @property
     def losses(self) -> tuple[str, ...]:
@@ -266,7 +323,7 @@ class Settings(BaseModel):
 
     @property
     def target_losses(self) -> dict[str, str]:
-        """Names of the objectives on the target -> their losses: the first is "target", others have their own names."""
+        """Names of the objectives on the target -> their losses: the first is "target", the others keep their names."""
         first, *others = self.target_loss.split("+")
         return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
@@ -276,37 +333,107 @@ class Settings(BaseModel):
         return self.evaluate_every or max(1, self.steps // 10)
 
 
-def make_settings(values: Mapping[str, Any]) -> Settings:
-    """Checked settings; a `method` such as "dann+tcm" is split in two, a `preset` becomes what it stands for."""
-    values = dict(values)
+@dataclass(frozen=True)
+class Setting:
+    """One setting, as the command line, the estimators and the documentation show it.
+
+    Args:
+        name: Name of the field of `Settings`.
+        kind: Type of its value, without None.
+        default: Default value.
+        description: What the setting does, in a few words.
+        often: Whether it is shown first.
+        task: The only task that reads it; None if all tasks read it.
+        arrays: Whether the estimators have it.
+    """
+
+    name: str
+    kind: Any
+    default: Any
+    description: str
+    often: bool
+    task: str | None
+    arrays: bool
+
+    @property
+    def option(self) -> str:
+        """The option of the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+
+def _describe_settings() -> dict[str, Setting]:
+    found = {}
+    for name, field in Settings.model_fields.items():
+        kind = field.annotation
+        if get_origin(kind) in (Union, types.UnionType):
+            (kind,) = (part for part in get_args(kind) if part is not types.NoneType)
+        assert isinstance(field.json_schema_extra, dict)  # see `_setting`
+        marks: dict[str, Any] = field.json_schema_extra
+        found[name] = Setting(name, kind, field.default, field.description or "", **marks)
+    return found
+
+
+SETTINGS: Mapping[str, Setting] = _describe_settings()
+"""Name -> setting, in the order of the fields."""
+
+TASK_SETTINGS: Mapping[str, tuple[str, ...]] = {
+    task: tuple(name for name, setting in SETTINGS.items() if setting.task == task)
+    for task in (_CLASSIFICATION, _SEGMENTATION)
+}
+"""Task -> the settings that only this task reads."""
+
+
+def parse_settings(values: Mapping[str, Any]) -> Settings:
+    """Read settings, field by field; whether they fit each other and the task is checked elsewhere.
+
+    Args:
+        values: Settings by name.
+
+    Raises:
+        SettingsError: A setting is unknown or has a wrong value.
+    """
     for key in values:
-        if key not in Settings.model_fields and key != PRESET:
-            raise SettingsError(unknown("setting", key, [*Settings.model_fields, PRESET]))
-    method = values.get("method")
-    if isinstance(method, str) and "+" in method:
-        alignment, _, loss = method.partition("+")
-        if values.get("target_loss", loss) != loss:
-            raise SettingsError(
-                f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
-            )
-        values |= {"method": alignment, "target_loss": loss}
-    values = expand_preset(values)
-    if values.get("method") == "source-only":  # the baseline, unless more is asked for
-        values.setdefault("target_loss", "none")
-        if values["target_loss"] == "none":
-            values.setdefault("scheme", "linear")
+        if key not in SETTINGS:
+            raise SettingsError(unknown("setting", key, SETTINGS))
     try:
-        return Settings.model_validate(with_task_defaults(values))
+        return Settings.model_validate(dict(values))
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(str(part) for part in first["loc"])
         reason = str(first["msg"]).removeprefix("Value error, ")
-        ours = first["type"] == "value_error"
-        raise SettingsError(reason if ours else f"{name}: {reason}") from error
+        whole = first["type"] == "value_error"  # one of our own messages, which names the setting
+        raise SettingsError(reason if whole else f"{name}: {reason}") from error
+
+
+def settings_of_others(task: str) -> set[str]:
+    """Return the settings that only other tasks read."""
+    return {name for other, names in TASK_SETTINGS.items() if other != task for name in names}
+
+
+def parse_size(size: str | None) -> tuple[int, int] | None:
+    """Return width and height of a size such as "160x120"; None for None.
+
+    Raises:
+        ValueError: The text is no size, or a side is too short or too long.
+    """
+    if size is None:
+        return None
+    width, _, height = size.partition("x")
+    whole = all(side.isdecimal() and len(side) < 6 for side in (width, height))
+    if not (whole and min(int(width), int(height)) >= 8 and max(int(width), int(height)) <= LONGEST_SIDE):
+        raise ValueError(f"a size is WIDTHxHEIGHT, such as 160x120, with sides of 8 to {LONGEST_SIDE}; not {size!r}")
+    return int(width), int(height)
+
+
+def _is_strategy(scheme: str) -> bool:
+    """Return whether a scheme is a training strategy, which has its own step and compares no gradients."""
+    from paretoda.training.strategies import STRATEGIES  # noqa: PLC0415  (imports torch)
+
+    return scheme in STRATEGIES
 
 
 def source_only(settings: Settings) -> Settings:
-    """The same settings without adaptation and without a choice: what an adapted model is compared with."""
+    """Return the same settings without adaptation and without selection: the reference of an adapted model."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,13 +14,16 @@ from paretoda.models.backbones.user_module import consent
 from paretoda.run.backbone_choice import resolve_backbone
 from paretoda.run.build import check_machine
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import Settings, make_settings, source_only
+from paretoda.run.settings import Settings, source_only
 from paretoda.run.tracking import check_tracker
 from paretoda.training.checkpoint import has_checkpoint
 from paretoda.training.seeding import deterministic_algorithms
 
 _CHANGEABLE = ("skip_nonfinite", "track")
 """Settings that may change when a run is resumed: they decide nothing, or nothing before the run would have stopped."""
+
+
+MakeSettings = Callable[[Mapping[str, Any]], Settings]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,11 +86,12 @@ class StartedRun:
 
 
 @contextmanager
-def start_run(request: RunRequest, *, first: bool = True) -> Iterator[StartedRun]:
+def start_run(request: RunRequest, make_settings: MakeSettings, *, first: bool = True) -> Iterator[StartedRun]:
     """Check what can be checked before anything is read; inside, no other run works in the directory.
 
     Args:
         request: What the user asks for.
+        make_settings: Checks settings and completes them with defaults.
         first: Whether this is the first of several processes; the others change nothing in the directory.
     """
     directory = RunDirectory(request.out) if request.out is not None else None
@@ -96,19 +100,21 @@ def start_run(request: RunRequest, *, first: bool = True) -> Iterator[StartedRun
             lock.enter_context(lock_directory(directory.path, "a run"))
             if request.resume and directory.config.exists():
                 directory.tidy()  # also after a run that was killed when all but its tidying was done
-        run = _start(request, directory, lock)
+        run = _start(request, make_settings, directory, lock)
         if directory is not None and request.resume and first and request.settings:
             directory.write_config(run.settings, directory.read_config()[1])
         with use_deterministic_algorithms(run.settings):
             yield run
 
 
-def _start(request: RunRequest, directory: RunDirectory | None, lock: ExitStack) -> StartedRun:
+def _start(
+    request: RunRequest, make_settings: MakeSettings, directory: RunDirectory | None, lock: ExitStack
+) -> StartedRun:
     source, target = request.source, request.target
     if request.resume:
         if directory is None:
             raise RunError("resume needs the directory of the run: give out")
-        settings, given = _read_resumed(directory, request.settings)
+        settings, given = _read_resumed(directory, request.settings, make_settings)
         source = given.get("source") if source is None else source
         target = given.get("target") if target is None else target
     else:
@@ -128,7 +134,9 @@ def _start(request: RunRequest, directory: RunDirectory | None, lock: ExitStack)
     return StartedRun(settings, source, target, directory, request, lock)
 
 
-def _read_resumed(directory: RunDirectory, changes: Mapping[str, Any]) -> tuple[Settings, dict[str, str]]:
+def _read_resumed(
+    directory: RunDirectory, changes: Mapping[str, Any], make_settings: MakeSettings
+) -> tuple[Settings, dict[str, str]]:
     """Return settings and inputs of the run that is resumed."""
     settings, given = directory.read_config()
     changed = {name: value for name, value in changes.items() if (name, value) != ("task", settings.task)}
@@ -136,9 +144,7 @@ def _read_resumed(directory: RunDirectory, changes: Mapping[str, Any]) -> tuple[
         raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
     if directory.model.exists():
         raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
-    if changed:
-        settings = make_settings({**settings.model_dump(exclude_none=True), **changed})
-    return settings, given
+    return make_settings({**settings.model_dump(exclude_none=True), **changed}), given
 
 
 @contextmanager

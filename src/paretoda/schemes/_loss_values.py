@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretoda.core.problem import ProblemError, SMALLEST_LOSS, Vector
+from paretoda.core.problem import SMALLEST_LOSS, ProblemError, Vector
 
 
 def same_size(scheme: str, remembered: int, size: int) -> None:

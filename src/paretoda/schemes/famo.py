@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.adam import Adam
-from paretoda.core.problem import Move, Problem, SMALLEST_LOSS, Vector, Weights
+from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import onto_simplex
 from paretoda.schemes._loss_values import positive, same_size
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from paretoda.bench.contenders import Contender
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Page
 from paretoda.studies.request import StudyRequest
@@ -102,7 +102,7 @@ def ablation(ask: StudyRequest) -> Page:
             accuracy_section("Chosen without target labels", chosen, columns),
             accuracy_section("After the last step", last, columns),
         ],
-        failures=failures(rows),
+        failures=describe_failures(rows),
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from paretoda.bench.contenders import Contender
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
 from paretoda.studies.page import Grid, Page, Section
 from paretoda.studies.request import SUITE, StudyRequest
@@ -77,7 +77,7 @@ def backbones(ask: StudyRequest) -> Page:
             accuracy_section("After the last step", last, {}),
             Section("In the paper", grid=PAPER),
         ],
-        failures=failures(turned),
+        failures=describe_failures(turned),
     )
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.objectives import Cdan
 from paretoda.studies.contenders import with_steps
@@ -261,7 +261,7 @@ def front(ask: StudyRequest) -> Page:
                 Section(f"Front of {method.upper()}", _CAPTION, None, _picture(ask.directory, method, fronts))
             )
     table = Section("Points", ["Means over seeds; the share of L_D in the sum, or EPO's preference."], _table(good))
-    return Page(f"Pareto fronts on {ask.suite}, {task}", answers, [*figures, table], failures=failures(rows))
+    return Page(f"Pareto fronts on {ask.suite}, {task}", answers, [*figures, table], failures=describe_failures(rows))
 
 
 _CAPTION = (

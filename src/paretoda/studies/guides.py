@@ -16,7 +16,7 @@ from scipy.stats import rankdata
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.core.factor import cosines
 from paretoda.data.pair import Part
@@ -395,7 +395,7 @@ def guides(ask: StudyRequest) -> Page:
             Section("What values say", CRITERIA, criteria_grid(order, tasks)),
             Section("Both", (), None, figure),
         ],
-        failures=failures(rows),
+        failures=describe_failures(rows),
     )
 
 

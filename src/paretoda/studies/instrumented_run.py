@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import torch
 from torch import Tensor
 
-from paretoda.bench.jobs import Execution, missing, results
-from paretoda.bench.loading import load
-from paretoda.bench.runner import make
+from paretoda.bench.jobs import Execution, collect_results, find_missing
+from paretoda.bench.loading import complete_settings, load_task
+from paretoda.bench.runner import run_jobs
 from paretoda.bench.store import Row, Store
 from paretoda.bench.suites import find_suite
 from paretoda.data import DomainPair
@@ -24,11 +24,12 @@ from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.evaluation.oracle import oracle_accuracy
 from paretoda.evaluation.predictions import predict
-from paretoda.run.settings import Settings, make_settings
+from paretoda.run.build import build_step, pick_device
+from paretoda.run.settings import Settings
 from paretoda.run.train import Trained, train
 from paretoda.studies.request import StudyRequest
-from paretoda.tasks.classification.build import make_step, pick_device
-from paretoda.tasks.classification.inputs import open_inputs
+from paretoda.tasks import find_task
+from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
@@ -85,14 +86,17 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
         data: folder of the suite's files.
         work: folder for unpacked archives.
     """
-    loaded = load(find_suite(trial.suite).tasks[trial.task], data, work)
-    settings = make_settings({**loaded.settings, **trial.settings, "seed": trial.seed})
+    suite_task = find_suite(trial.suite).tasks[trial.task]
+    own = complete_settings(suite_task, data, work)
+    settings = make_settings({**own, **trial.settings, "seed": trial.seed})
+    task = find_task(settings.task)
+    loaded = load_task(task, suite_task, data, work)
     device = pick_device(settings.device)
-    inputs = open_inputs(settings, loaded.source, loaded.target, device, lambda _note: None)
-    labels = torch.from_numpy(loaded.oracle_labels)
+    inputs = task.open(settings, loaded.source, loaded.target, device)
+    labels = torch.from_numpy(loaded.test.oracle_labels)
     if len(labels) != len(inputs.pair.places("all-target")):
         raise DataError("the target has another number of samples than labels")
-    return InstrumentedRun(settings, inputs.pair, labels, make_step(settings, inputs.pair, device))
+    return InstrumentedRun(settings, inputs.pair, labels, build_step(task, settings, inputs.pair, device))
 
 
 def losses_now(step: Step, snapshot: Snapshot) -> dict[str, float]:
@@ -169,10 +173,10 @@ def run_trials(ask: StudyRequest, trials: Sequence[Trial], measure: Measure) -> 
         measure: makes one.
     """
     store = Store(ask.directory)
-    with store.held():
+    with store.lock():
         how = Execution(partial(_line, measure), ask.folder(), ask.directory / "data")
-        make(store, missing(store.read(), trials), how, ask.jobs, ask.tell)
-    return results(store.read(), trials)
+        run_jobs(store, find_missing(store.read(), trials), how, ask.jobs, ask.tell)
+    return collect_results(store.read(), trials)
 
 
 def _line(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
 from paretoda.studies.contenders import with_steps
@@ -207,7 +207,7 @@ def path(ask: StudyRequest) -> Page:
         f"Optimisation paths on {ask.suite}, {task}",
         _answers(facts),
         [Section("Ends of the paths", _NOTES, table(facts)), *figures],
-        failures=failures(rows),
+        failures=describe_failures(rows),
     )
 
 

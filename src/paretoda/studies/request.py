@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from paretoda.bench.loading import needs_files
-from paretoda.bench.suites import Suite, data_folder, find_suite
+from paretoda.bench.suites import find_data_folder, find_suite
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
+from paretoda.tasks.suites import Suite
 
 SUITE = "office-caltech10"
 _TASK = "W-A"
@@ -66,4 +67,4 @@ class StudyRequest:
     def folder(self, suites: tuple[str, ...] = ()) -> Path | None:
         """Where the files are; None where the tasks of these suites (by default the own) need none."""
         tasks = [task for name in suites or (self.suite,) for task in find_suite(name).tasks.values()]
-        return data_folder(self.data) if any(map(needs_files, tasks)) else None
+        return find_data_folder(self.data) if any(map(needs_files, tasks)) else None

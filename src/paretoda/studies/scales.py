@@ -9,7 +9,7 @@ from statistics import fmean
 import numpy as np
 from torch import Tensor
 
-from paretoda.bench.jobs import failures
+from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.studies.contenders import with_steps
 from paretoda.studies.instrumented_run import Trial, open_instrumented_run, run_trials
@@ -96,7 +96,7 @@ def scales(ask: StudyRequest) -> Page:
         f"Scales of the losses on {ask.suite}, {task}",
         [_told(scheme, means) for scheme in SCHEMES],
         [_section(scheme, values) for scheme in SCHEMES] + [_picture(ask, means)],
-        failures=failures(rows),
+        failures=describe_failures(rows),
     )
 
 

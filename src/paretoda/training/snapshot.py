@@ -11,7 +11,7 @@ from torch import Tensor
 from paretoda.data import DomainPair
 from paretoda.data.pair import Part
 from paretoda.data.segmentation import ScenePair
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.evaluation.overlap import pixel_snapshot_rows
 from paretoda.evaluation.predictions import predict
 from paretoda.types import Batch, Model, Snapshot, Source, Target

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.problem import Scheme, reads_guide
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.distributed.layers import check_layers
 from paretoda.gradients import Report, backward
 from paretoda.gradients.fsdp import Sharding, sharded

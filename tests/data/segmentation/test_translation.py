@@ -5,10 +5,10 @@ from hypothesis import strategies as st
 from torch import Tensor
 
 from paretoda.data.segmentation.translation import (
+    TRANSLATIONS,
     FourierTranslation,
     HistogramTranslation,
     ReinhardTranslation,
-    TRANSLATIONS,
     fourier_transfer,
     histogram_transfer,
     mixed_spectrum,

@@ -10,7 +10,7 @@ import torch
 from PIL import Image
 from torch.nn.functional import conv2d
 
-from paretoda.models.backbones.efficientnet import EfficientNetLite0, MEAN, STD, SamePadConv
+from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0, SamePadConv
 from paretoda.models.weights import load_weights
 
 DATA = Path("/work/shared/data")

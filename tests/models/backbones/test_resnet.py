@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import conv2d
 
 from paretoda.errors import WeightsError
-from paretoda.models.backbones.resnet import BasicBlock, Bottleneck, resnet101, resnet152, resnet18, resnet34, resnet50
+from paretoda.models.backbones.resnet import BasicBlock, Bottleneck, resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.weights import load_weights
 
 torch.set_num_threads(1)

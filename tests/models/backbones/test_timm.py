@@ -15,9 +15,9 @@ import paretoda
 from paretoda.errors import BackboneError, WeightsError
 from paretoda.models import pretrained as hub
 from paretoda.models.backbones import find_backbone, make_backbone
-from paretoda.models.backbones.resnet import resnet101, resnet152, resnet18, resnet34, resnet50
+from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.run.backbone_choice import resolve_backbone
-from paretoda.run.settings import make_settings
+from paretoda.tasks.settings import make_settings
 
 
 def test_without_timm_one_sentence_names_the_extra(monkeypatch):

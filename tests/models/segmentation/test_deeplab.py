@@ -10,12 +10,12 @@ from safetensors.torch import save_file
 from torch import nn
 
 from paretoda.errors import WeightsError
-from paretoda.models.backbones.resnet import Bottleneck, ResNet, resnet101, resnet50
+from paretoda.models.backbones.resnet import Bottleneck, ResNet, resnet50, resnet101
 from paretoda.models.segmentation.deeplab import (
     DeepLabBody,
     DilatedBottleneck,
-    deeplab_resnet101,
     deeplab_resnet50,
+    deeplab_resnet101,
     load_body,
 )
 

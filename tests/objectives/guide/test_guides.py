@@ -6,8 +6,8 @@ from objectives.samples import Samples, adversary_fitted, silent, source_of, tar
 from torch.nn import functional
 
 from paretoda.objectives import (
-    AgreementGuide,
     GUIDES,
+    AgreementGuide,
     Information,
     InformationGuide,
     NeighbourGuide,

@@ -4,7 +4,7 @@ import pytest
 import torch
 from objectives.samples import Samples
 
-from paretoda.objectives import CrossEntropy, Dann, TARGET_LOSSES
+from paretoda.objectives import TARGET_LOSSES, CrossEntropy, Dann
 from paretoda.objectives.parts.sum_objective import SumObjective, merge_source_and_alignment
 
 

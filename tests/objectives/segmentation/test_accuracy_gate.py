@@ -9,7 +9,7 @@ from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 
 from paretoda.objectives.segmentation import AdaSegNet, AdvEnt
-from paretoda.objectives.segmentation.map_adversary import AccuracyGate, MEMORY, accuracy
+from paretoda.objectives.segmentation.map_adversary import MEMORY, AccuracyGate, accuracy
 
 BOTH = pytest.mark.parametrize("kind", [AdaSegNet, AdvEnt])
 

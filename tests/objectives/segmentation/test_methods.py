@@ -9,16 +9,16 @@ from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 
 from paretoda.objectives.segmentation import (
+    SEGMENTATION_GUIDES,
+    SEGMENTATION_METHODS,
+    SEGMENTATION_SOURCE_LOSSES,
+    SEGMENTATION_TARGET_LOSSES,
     AdaSegNet,
     AdvEnt,
     Cbst,
     Clan,
     MinEnt,
     PixelCrossEntropy,
-    SEGMENTATION_GUIDES,
-    SEGMENTATION_METHODS,
-    SEGMENTATION_SOURCE_LOSSES,
-    SEGMENTATION_TARGET_LOSSES,
     make_pixel_guide,
     make_pixel_method,
     make_pixel_target_loss,

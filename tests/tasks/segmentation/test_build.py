@@ -11,10 +11,10 @@ from paretoda.data.segmentation import make_scene_pair
 from paretoda.data.transforms import IMAGENET
 from paretoda.models.backbones.efficientnet import EfficientNetLite0
 from paretoda.run.callbacks import Callbacks
-from paretoda.run.settings import make_settings
 from paretoda.tasks.segmentation.build import make_model, make_objectives, make_optimiser
 from paretoda.tasks.segmentation.inputs import make_pair_settings
 from paretoda.tasks.segmentation.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 
 
 @pytest.mark.parametrize(

@@ -11,10 +11,11 @@ from paretoda import segment
 from paretoda.data.segmentation import make_scene_pair
 from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import make_settings, source_only
+from paretoda.run.settings import source_only
 from paretoda.tasks.segmentation.build import make_model, make_objectives
 from paretoda.tasks.segmentation.inputs import make_pair_settings
 from paretoda.tasks.segmentation.predictor import load_predictor
+from paretoda.tasks.settings import make_settings
 
 SHORT = {**QUICK, "steps": 2, "evaluate_every": 2, "select": "last"}
 TAUGHT = "alignment.warm_up=0.1"

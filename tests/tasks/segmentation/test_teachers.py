@@ -6,6 +6,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
+from paretoda.run.ensemble import load_scene_mean
 from tasks.segmentation.conftest import QUICK, same
 
 from paretoda import segment
@@ -14,11 +15,11 @@ from paretoda.maps import nearest_labels
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.ensemble import load_scene_mean
-from paretoda.run.settings import make_settings, source_only
+from paretoda.run.settings import source_only
 from paretoda.tasks.segmentation.build import build_segmentation
 from paretoda.tasks.segmentation.inputs import open_inputs
 from paretoda.tasks.segmentation.teachers import label_target, open_teachers, teacher_labels
+from paretoda.tasks.settings import make_settings
 from paretoda.types import IGNORE
 
 CPU = torch.device("cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from paretoda.data.drawn.brush import BICYCLIST, Brush, CAR, NEAREST, PEDESTRIAN, Point
+from paretoda.data.drawn.brush import BICYCLIST, CAR, NEAREST, PEDESTRIAN, Brush, Point
 
 Colour = tuple[int, int, int]
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from paretoda.data.drawn.brush import BUILDING, Brush, FENCE, NEAREST, PAVEMENT, POLE, ROAD, SIGN, TREE
+from paretoda.data.drawn.brush import BUILDING, FENCE, NEAREST, PAVEMENT, POLE, ROAD, SIGN, TREE, Brush
 from paretoda.types import IGNORE
 
 FAR = 110.0

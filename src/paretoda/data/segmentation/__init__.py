@@ -20,7 +20,7 @@ __all__ = [
 if TYPE_CHECKING:
     from paretoda.data.segmentation.build_pair import make_scene_pair
     from paretoda.data.segmentation.doctor import examine_scenes
-    from paretoda.data.segmentation.label_tables import LabelTable, TABLES
+    from paretoda.data.segmentation.label_tables import TABLES, LabelTable
     from paretoda.data.segmentation.opening import open_scenes
     from paretoda.data.segmentation.pair import ScenePair
     from paretoda.data.segmentation.samples import SceneSamples

@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from paretoda.data.open.files import FileList
 from paretoda.data.open.folders import find_images, unlabelled_folder
 from paretoda.data.segmentation.label_files import palette_of
-from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, LabelTable, SYNTHIA
+from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA, LabelTable
 from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import DataError
 

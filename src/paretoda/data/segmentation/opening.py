@@ -14,12 +14,12 @@ import numpy as np
 
 from paretoda.data.labels import class_names, listed
 from paretoda.data.open.decoding import SUFFIXES, decode
-from paretoda.data.open.files import FileList, LOOKED_AT, failures
+from paretoda.data.open.files import LOOKED_AT, FileList, failures
 from paretoda.data.open.lists import read_text
 from paretoda.data.samples import Progress, peeked
 from paretoda.data.segmentation.label_files import read_ids, size_of
 from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, plain_table
-from paretoda.data.segmentation.layouts import Request, SLACK, find_scenes
+from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
 from paretoda.data.segmentation.samples import (
     ArrayScenes,
     FileScenes,

@@ -22,9 +22,9 @@ from paretoda.data.segmentation.rows import SceneRows
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.segmentation.translation import Translation
-from paretoda.distributed.collectives import Processes, SINGLE_PROCESS
+from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
-from paretoda.types import Batch, IGNORE
+from paretoda.types import IGNORE, Batch
 
 _SIGMA = 70 / 1914
 """Of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""

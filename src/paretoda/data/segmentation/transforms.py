@@ -17,9 +17,9 @@ from torch import Tensor
 from paretoda.data.batching import per_sample
 from paretoda.data.samples import Image8
 from paretoda.data.segmentation.samples import Map8, Size, coloured, resized_map
-from paretoda.data.settings import LONGEST
 from paretoda.data.transforms import IMAGENET
 from paretoda.errors import DataError
+from paretoda.io.limits import LONGEST_SIDE
 from paretoda.types import IGNORE
 
 
@@ -79,8 +79,10 @@ class SceneTransform:
 
     def __post_init__(self) -> None:
         for side in (*self.size, *(self.crop or ())):
-            if not 1 <= side <= LONGEST:
-                raise DataError(f"images cannot be {side} pixels wide or high; give (width, height) of 1 to {LONGEST}")
+            if not 1 <= side <= LONGEST_SIDE:
+                raise DataError(
+                    f"images cannot be {side} pixels wide or high; give (width, height) of 1 to {LONGEST_SIDE}"
+                )
         if self.scales is not None and not 0 < self.scales[0] <= self.scales[1]:
             raise DataError(f"the random scales are {self.scales}; give (least, largest), both above 0")
 

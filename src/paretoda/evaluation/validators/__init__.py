@@ -7,8 +7,8 @@ from collections.abc import Callable
 from paretoda.core.options import unknown
 from paretoda.evaluation.model_selection import (
     COMPARABLE,
-    Choice,
     ENSEMBLE,
+    Choice,
     Ensemble,
     choose,
     negative_transfer_warning,

@@ -14,9 +14,9 @@ from paretoda.errors import BackboneError
 from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones import transformers as from_transformers
 from paretoda.models.backbones import user_module as own_module
-from paretoda.models.backbones.backbone import Backbone, IMAGENET_MEAN, IMAGENET_STD, Outside, measured_width
-from paretoda.models.backbones.efficientnet import EfficientNetLite0, MEAN, STD
-from paretoda.models.backbones.resnet import resnet101, resnet152, resnet18, resnet34, resnet50
+from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, Outside, measured_width
+from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
+from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
 from paretoda.models.pretrained import DEFAULT, RANDOM, weights_file
 from paretoda.models.weights import load_weights

@@ -10,7 +10,7 @@ from torch import nn
 
 from paretoda.core.options import unknown
 from paretoda.errors import BackboneError
-from paretoda.models.backbones.backbone import Backbone, IMAGENET_MEAN, IMAGENET_STD
+from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone
 from paretoda.models.pretrained import HUB, found_weights
 from paretoda.models.weights import load_weights
 

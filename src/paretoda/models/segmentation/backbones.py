@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from paretoda.core.options import unknown
-from paretoda.models.segmentation.deeplab import DeepLabBody, deeplab_resnet101, deeplab_resnet50, load_body
+from paretoda.models.segmentation.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
 from paretoda.models.segmentation.dilated import DilatedBody
 from paretoda.models.segmentation.hypercolumns import HypercolumnBody
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from paretoda.core.options import unknown
 from paretoda.models.pretrained import RANDOM, weights_file
-from paretoda.models.segmentation.backbones import Norm, PixelBackbone, PixelEncoder, SMALL, pixel_backbone
+from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, pixel_backbone
 from paretoda.types import Model
 
 

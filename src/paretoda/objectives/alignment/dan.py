@@ -10,8 +10,8 @@ from torch import Tensor
 
 from paretoda.objectives.parts.differentiation import full_precision
 from paretoda.objectives.parts.mmd import (
-    Estimator,
     SCALES,
+    Estimator,
     adaptive_gaussians,
     check_estimator,
     squared_discrepancy,

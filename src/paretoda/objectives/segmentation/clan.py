@@ -8,7 +8,7 @@ from torch.nn import functional
 
 from paretoda.maps import enlarged
 from paretoda.objectives.parts.differentiation import frozen
-from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS, MapDiscriminator, PUBLISHED_LAYERS
+from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS, PUBLISHED_LAYERS, MapDiscriminator
 from paretoda.objectives.segmentation.minent import outputs
 from paretoda.types import Domain, Objective, Source, Target
 

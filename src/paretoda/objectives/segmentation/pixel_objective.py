@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from paretoda.maps import nearest_labels
-from paretoda.types import Domain, IGNORE, Objective, Snapshot, Source, Target
+from paretoda.types import IGNORE, Domain, Objective, Snapshot, Source, Target
 
 MOST = 4096
 """Pixels of a domain that an objective sees in a step."""

@@ -31,7 +31,7 @@ from paretoda.run.directory.tables import (
     parse_predictions,
     read_text,
 )
-from paretoda.run.settings import Settings, make_settings
+from paretoda.run.settings import Settings, parse_settings
 
 
 def read_versions() -> dict[str, str]:
@@ -186,7 +186,7 @@ class RunDirectory(RunPaths):
             raise RunError(f"there is no run in {self.path}: config.toml is missing")
         values = read_toml(self.config)
         inputs = {key: str(values.pop(key)) for key in _INPUTS if key in values}
-        return make_settings(values), inputs
+        return parse_settings(values), inputs
 
     def add_metrics(self, taken: int, report: Report) -> None:
         """Append the metrics of a step."""

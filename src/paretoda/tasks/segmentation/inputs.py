@@ -17,8 +17,7 @@ from paretoda.errors import SettingsError
 from paretoda.models.segmentation.backbones import pixel_backbone
 from paretoda.run.backbone_choice import describe_weights
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
-from paretoda.run.names import parse_size
-from paretoda.run.settings import Settings, source_only
+from paretoda.run.settings import Settings, parse_size, source_only
 from paretoda.run.task import NO_TARGET
 from paretoda.run.train import train
 from paretoda.tasks.segmentation.build import backbone_name, build

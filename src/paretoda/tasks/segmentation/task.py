@@ -13,6 +13,7 @@ import torch
 
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, examine_scenes
+from paretoda.data.segmentation.label_tables import find_table
 from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS
 from paretoda.io.files import write_text
@@ -90,7 +91,9 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         return {**_DEFAULTS, **(_DEFAULTS_OF_PARETODA if paretoda else {})}
 
     def check(self, settings: Settings) -> None:
-        """Raise ValueError for teachers of another method than FDA."""
+        """Raise ValueError for teachers of another method than FDA, and for an unknown label table."""
+        if settings.source_table is not None:
+            find_table(settings.source_table)
         if settings.teachers and settings.method != "fda":
             raise ValueError(f"teachers are for the method 'fda', not for {settings.method!r}; leave out --teachers")
 

@@ -1,0 +1,102 @@
+"""Checked settings: the fields of `Settings`, with the names, defaults and contradictions that their task knows."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from paretoda.core.options import unknown
+from paretoda.errors import SettingsError
+from paretoda.models.backbones import FROM_OUTSIDE, from_outside
+from paretoda.run.presets import PRESET, expand_preset
+from paretoda.run.settings import SETTINGS, Settings, parse_settings
+from paretoda.run.task import Task
+from paretoda.tasks import CLASSIFICATION, TASKS, find_task
+
+
+def make_settings(values: Mapping[str, Any]) -> Settings:
+    """Check settings and complete them with defaults.
+
+    Args:
+        values: Settings by name. A `method` such as "dann+tcm" also names the target loss, and a `preset` is replaced
+            by the settings that it stands for.
+
+    Raises:
+        SettingsError: A setting is unknown, out of bounds, or contradicts another.
+
+    Example:
+        >>> make_settings({"method": "dann+im", "steps": 100}).target_loss
+        'im'
+    """
+    values = dict(values)
+    for key in values:
+        if key not in SETTINGS and key != PRESET:
+            raise SettingsError(unknown("setting", key, [*SETTINGS, PRESET]))
+    method = values.get("method")
+    if isinstance(method, str) and "+" in method:
+        alignment, _, loss = method.partition("+")
+        if values.get("target_loss", loss) != loss:
+            raise SettingsError(
+                f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
+            )
+        values |= {"method": alignment, "target_loss": loss}
+    values = expand_preset(values)
+    if values.get("method") == "source-only":  # the plain baseline, unless more is given
+        values.setdefault("target_loss", "none")
+        if values["target_loss"] == "none":
+            values.setdefault("scheme", "linear")
+    task = find_task(str(values.get("task", CLASSIFICATION)))
+    settings = parse_settings({**task.defaults(values), **values})
+    try:
+        _check_names(settings, task)
+        task.check(settings)
+        settings.check(task.own_parts, task.smallest_batch)
+    except ValueError as error:
+        raise SettingsError(str(error)) from error
+    return settings
+
+
+def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
+    """Raise ValueError where the task does not know a name; the message suggests the nearest one."""
+    losses = settings.target_loss.split("+")
+    given = {
+        "method": [settings.method],
+        "target loss": losses,
+        "scheme": [settings.scheme],
+        "guide": [settings.guide],
+        "backbone": [settings.backbone],
+        "rule of selection": [settings.select],
+    }
+    for kind, names in given.items():
+        for name in names:
+            _check_name(kind, name, task)
+    if len(set(losses)) < len(losses) or ("none" in losses and len(losses) > 1):
+        whole = settings.target_loss
+        raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, 'none' stands alone")
+
+
+def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
+    if kind == "backbone" and from_outside(name):
+        if not any(map(from_outside, task.tables.backbones)):
+            raise ValueError(f"the backbone {name!r} is for --task {CLASSIFICATION}, not for {task.name}")
+        if name in FROM_OUTSIDE:
+            raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {FROM_OUTSIDE[name]}")
+        return
+    if name in _names(kind, task):
+        return
+    for other in map(find_task, TASKS):
+        if name in _names(kind, other):
+            raise ValueError(f"the {kind} {name!r} is for --task {other.name}, not for {task.name}")
+    raise ValueError(unknown(kind, name, _names(kind, task)))
+
+
+def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
+    tables = task.tables
+    return {
+        "method": list(tables.methods),
+        "target loss": list(tables.target_losses),
+        "scheme": list(tables.schemes),
+        "guide": list(tables.guides),
+        "backbone": list(tables.backbones),
+        "rule of selection": ["ensemble", "last", *tables.validators],
+    }[kind]
