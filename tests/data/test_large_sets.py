@@ -45,7 +45,7 @@ def test_features_need_no_threads() -> None:
 
 
 def test_few_files_are_opened_at_the_start(two_folders, monkeypatch) -> None:
-    monkeypatch.setattr(files, "LOOKED_AT", 4)
+    monkeypatch.setattr(files, "CHECKED_FILES", 4)
     monkeypatch.setattr("paretoda.data.samples.PEEKED", 4)
     opened = set()
     real = Image.open
@@ -71,7 +71,7 @@ def test_damage_that_nobody_looked_at_is_named_when_it_is_read_and_by_the_doctor
     bad.write_bytes(bad.read_bytes()[:-30])
     with pytest.raises(DataError, match=r"08\.png is damaged or truncated"):
         open_samples(target, labelled=False)
-    monkeypatch.setattr(files, "LOOKED_AT", 2)
+    monkeypatch.setattr(files, "CHECKED_FILES", 2)
     pair = pair_with(workers, two_folders)
     with pytest.raises(DataError, match=r"08\.png is damaged or truncated .*--skip-bad"):
         list(pair.whole("all-target", 6))

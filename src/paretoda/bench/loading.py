@@ -14,11 +14,11 @@ from numpy.typing import NDArray
 from paretoda.bench.layouts import home_of, place_of
 from paretoda.bench.suites import Part, Task
 from paretoda.data import Samples, open_samples
-from paretoda.data.drawn.digits import handwriting, handwriting_labels, printed
-from paretoda.data.open.arrays import reading_npz
+from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits, load_handwritten_labels
+from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.files import FileSamples
 from paretoda.errors import DataError
-from paretoda.io.files import whole_folder
+from paretoda.io.files import atomic_folder
 from paretoda.io.limits import check_unpacked
 
 EMBEDDED = ("printed", "handwritten")
@@ -93,7 +93,9 @@ def _without_labels(target: Path | tuple[Any, ...] | FileSamples) -> Any:
 def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] | FileSamples:
     """The samples, labels and classes of an .npz or of an embedded domain; the images of a list; a folder's path."""
     if part.path in EMBEDDED:
-        x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
+        x, y = (
+            draw_printed_digits() if part.path == "printed" else (load_handwritten_digits(), load_handwritten_labels())
+        )
         return x, y, [str(digit) for digit in range(10)]
     if part.benchmark is not None:
         place = place_of(part.benchmark, part.path, home_of(part.benchmark, _given(data)))
@@ -109,7 +111,7 @@ def _find(part: Part, data: Path | None, work: Path) -> Path | tuple[Any, ...] |
 def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
     """`x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
-    with reading_npz(path) as file:
+    with open_npz_file(path) as file:
         if missing := [name for name in names if name not in file.files]:
             raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
         return {name: file[name] for name in names}
@@ -139,7 +141,7 @@ def _unpacked(name: str, data: Path, work: Path) -> Path | None:
         if parent.name and archive.is_file():
             folder = work / parent
             if not folder.exists():
-                with zipfile.ZipFile(archive) as file, whole_folder(folder) as fresh:
+                with zipfile.ZipFile(archive) as file, atomic_folder(folder) as fresh:
                     size = sum(info.file_size for info in file.infolist())
                     check_unpacked(size, archive.stat().st_size, str(archive))
                     file.extractall(fresh)

@@ -14,7 +14,7 @@ from paretoda.bench.contenders import ORACLE, RunSpec
 from paretoda.bench.loading import DRAWN, read_arrays
 from paretoda.bench.store import Row, run_line
 from paretoda.bench.suites import Part, find_suite
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.errors import DataError
 from paretoda.tasks.segmentation.run import SceneRun, measured
@@ -83,5 +83,5 @@ def _drawn(part: Part) -> SceneSamples:
     gap, seed, *look = part.path.removeprefix(DRAWN).split("/")
     rows = {(): slice(None), ("up",): slice(None, _TALL), ("down",): slice(-_TALL, None)}[tuple(look)]
     size = (_TALL + (_AWAY if look else 0), _WIDE)
-    x, y = driving_scenes(part.take or 500, seed=int(seed), gap=float(gap), size=size)
+    x, y = draw_driving_scenes(part.take or 500, seed=int(seed), gap=float(gap), size=size)
     return open_scenes((x[:, rows], y[:, rows], list(DRIVING_CLASSES)), labelled=True)

@@ -34,8 +34,8 @@ from paretoda.cli.console import Console
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.io.files import write_text
-from paretoda.report.bench_page import bench_page
-from paretoda.report.tables import Table, TableStyle, csv_text, latex, make_table, markdown
+from paretoda.report.bench_page import render_bench_page
+from paretoda.report.tables import Table, TableStyle, make_table, to_csv, to_latex, to_markdown
 from paretoda.run.interrupt import InterruptedRunError
 
 _METHODS = ("source-only", "dann")
@@ -158,7 +158,9 @@ def _show(screen: Console, bench: Bench, suite: Suite, look: TableStyle) -> None
         _put(screen, out / "classes", table, replace(look, references=suite.class_references))
     command = shlex.join(["paretoda", *sys.argv[1:]])
     title = f"ParetoDA bench {out.resolve().name}"
-    write_text(out / "report.html", bench_page(rows, title=title, look=look, command=command, measure=suite.measure))
+    write_text(
+        out / "report.html", render_bench_page(rows, title=title, look=look, command=command, measure=suite.measure)
+    )
     for sentence in told(rows):
         screen.result()
         screen.result(sentence)
@@ -176,8 +178,8 @@ def _show(screen: Console, bench: Bench, suite: Suite, look: TableStyle) -> None
 def _put(screen: Console, path: Path, table: Table, look: TableStyle) -> None:
     """Print a table and write it in its three forms."""
     screen.result()
-    screen.result(markdown(table, look))
-    for suffix, text in (("md", markdown(table, look)), ("tex", latex(table, look)), ("csv", csv_text(table))):
+    screen.result(to_markdown(table, look))
+    for suffix, text in (("md", to_markdown(table, look)), ("tex", to_latex(table, look)), ("csv", to_csv(table))):
         write_text(path.with_suffix(f".{suffix}"), text)
 
 

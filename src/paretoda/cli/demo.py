@@ -16,7 +16,7 @@ from paretoda.bench.suites import SUITES
 from paretoda.cli.console import Console
 from paretoda.errors import RunError
 from paretoda.io.files import write_json, write_text
-from paretoda.report.page import Comparison, run_page
+from paretoda.report.page import Comparison, render_run_page
 
 STEPS = 100
 WAYS: dict[str, dict[str, str]] = {
@@ -88,7 +88,7 @@ def _page(bench: Bench, comparison: Comparison) -> str:
     settings, _ = directory.read_config()
     inputs = open_inputs(settings, loaded.source, loaded.target, pick_device("cpu"), lambda _: None)
     model = load_predictor(directory.model, directory.description)
-    return run_page(replace(facts, pictures=pictures_of(model, inputs, facts)), comparison)
+    return render_run_page(replace(facts, pictures=pictures_of(model, inputs, facts)), comparison)
 
 
 def _accuracies(rows: list[Row]) -> list[str]:

@@ -122,9 +122,9 @@ def _presets() -> tuple[dict[str, str], str]:
 
 
 def _tables() -> tuple[dict[str, str], str]:
-    from paretoda.data.segmentation.label_tables import ABOUT  # noqa: PLC0415
+    from paretoda.data.segmentation.label_tables import TABLE_DESCRIPTIONS  # noqa: PLC0415
 
-    return ABOUT, ""
+    return TABLE_DESCRIPTIONS, ""
 
 
 _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {

@@ -17,10 +17,10 @@ from paretoda.data import open_samples
 from paretoda.data.segmentation import open_scenes
 from paretoda.errors import RunError
 from paretoda.io.files import write_text
-from paretoda.report.compare import runs_page
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.page import run_page
-from paretoda.report.pictures import oracle_pictures
+from paretoda.report.page import render_run_page
+from paretoda.report.pictures import take_oracle_pictures
+from paretoda.report.runs_page import render_runs_page
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.result import read_facts
 from paretoda.tasks.classification.build import pick_device
@@ -49,14 +49,14 @@ def run_report(
 
 
 def _bench(paths: Sequence[Path], title: str | None) -> tuple[str, dict[str, Any]]:
-    from paretoda.report.bench_page import bench_page  # noqa: PLC0415  (its tables need more than a run's page)
+    from paretoda.report.bench_page import render_bench_page  # noqa: PLC0415  (its tables need more than a run's page)
 
     rows = select_variants([row for path in paths for row in Store(path).results()])
     if not rows:
         raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)
     try:
-        return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+        return render_bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
     except ValueError as error:  # two lines of one run that contradict each other
         raise RunError(f"{', '.join(str(path) for path in paths)}: {error}") from error
 
@@ -75,9 +75,9 @@ def _runs(
         screen.result(f"oracle accuracy of {name}: {accuracy:.4f} (labels were used for the page only)")
     values = {"runs": len(found), "oracle_accuracy": oracle}
     if len(found) > 1:
-        return runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
+        return render_runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
     run = next(iter(found.values()))
-    return run_page(run if title is None else replace(run, title=title)), values
+    return render_run_page(run if title is None else replace(run, title=title)), values
 
 
 def _facts(screen: Console, path: Path, labelled: str | None) -> RunFacts:
@@ -128,7 +128,7 @@ def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Co
     for note in samples.notes:
         screen.say(note)
     with torch.no_grad():
-        oracle = oracle_pictures(model.classes, samples, model.probabilities(samples))
+        oracle = take_oracle_pictures(model.classes, samples, model.probabilities(samples))
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
 
 

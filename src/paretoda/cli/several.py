@@ -29,8 +29,8 @@ def speaks(error: BaseException) -> bool:
     if lost is not None:
         return bool(lost)
     joining = sys.modules.get("paretoda.distributed.process_group")
-    if joining is not None and joining.joined():
-        joining.wait_for_first()
+    if joining is not None and joining.is_joined():
+        joining.wait_for_report()
         return False
     # torchrun ends everybody once the first process has left.
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
@@ -41,4 +41,4 @@ def has_spoken() -> None:
     """The user knows: the other processes may end."""
     joining = sys.modules.get("paretoda.distributed.process_group")
     if joining is not None:
-        joining.first_speaks()
+        joining.mark_as_reported()

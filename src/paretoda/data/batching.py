@@ -29,7 +29,9 @@ def batch_generator(seed: int, count: int, processes: Processes) -> BatchGenerat
     return generator
 
 
-def per_sample(shape: Sequence[int], axis: int, generator: torch.Generator, dtype: torch.dtype | None = None) -> Tensor:
+def draw_per_sample(
+    shape: Sequence[int], axis: int, generator: torch.Generator, dtype: torch.dtype | None = None
+) -> Tensor:
     """Uniform numbers 0..1 of that shape, whose `axis` runs over the samples at hand.
 
     Args:
@@ -45,18 +47,18 @@ def per_sample(shape: Sequence[int], axis: int, generator: torch.Generator, dtyp
     return torch.rand(whole, generator=generator, dtype=dtype).narrow(axis, share.start, share.stop - share.start)
 
 
-Places = NDArray[np.int64]
+Positions = NDArray[np.int64]
 
 
 @lru_cache(maxsize=512)
-def permutation(seed: int, stream: str, epoch: int, size: int) -> Places:
+def permutation(seed: int, stream: str, epoch: int, size: int) -> Positions:
     """The order of one epoch, the same whenever it is asked for."""
     places = np.random.default_rng(derived_seed(seed, stream, epoch)).permutation(size)
     places.flags.writeable = False  # the cache hands out the same array again
     return places
 
 
-def endless(seed: int, stream: str, size: int, start: int, count: int) -> Places:
+def endless_order(seed: int, stream: str, size: int, start: int, count: int) -> Positions:
     """Elements start..start+count of permutation after permutation of 0..size-1: every epoch has every sample once."""
     epochs = range(start // size, (start + count - 1) // size + 1)
     row = np.concatenate([permutation(seed, stream, epoch, size) for epoch in epochs])
@@ -64,7 +66,7 @@ def endless(seed: int, stream: str, size: int, start: int, count: int) -> Places
     return row[offset : offset + count]
 
 
-def balanced(seed: int, stream: str, groups: Sequence[Places], start: int, count: int) -> Places:
+def balanced_order(seed: int, stream: str, groups: Sequence[Positions], start: int, count: int) -> Positions:
     """Elements start..start+count of an order in which each of the groups comes once per round.
 
     Args:
@@ -74,7 +76,7 @@ def balanced(seed: int, stream: str, groups: Sequence[Places], start: int, count
         start: first element.
         count: how many.
     """
-    turns = endless(seed, f"{stream}-classes", len(groups), start, count)
+    turns = endless_order(seed, f"{stream}-classes", len(groups), start, count)
     rounds = np.arange(start, start + count) // len(groups)
     places = np.empty(count, dtype=np.int64)
     for turn in np.unique(turns):
@@ -82,19 +84,19 @@ def balanced(seed: int, stream: str, groups: Sequence[Places], start: int, count
         group = groups[turn]
         # In round r it is each group's r-th draw, so that the rounds of a batch are consecutive draws.
         draws = rounds[mine]
-        row = endless(seed, f"{stream}-class-{turn}", len(group), int(draws[0]), len(draws))
+        row = endless_order(seed, f"{stream}-class-{turn}", len(group), int(draws[0]), len(draws))
         places[mine] = group[row]
     return places
 
 
-def split(count: int, share: float, seed: int, stream: str) -> tuple[Places, Places]:
+def split_positions(count: int, share: float, seed: int, stream: str) -> tuple[Positions, Positions]:
     """Training and held-out positions, both sorted; at least one is held out unless the share is 0."""
     order = np.random.default_rng(derived_seed(seed, stream)).permutation(count)
     held = _held(count, share)
     return np.sort(order[held:]), np.sort(order[:held])
 
 
-def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream: str) -> tuple[Places, Places]:
+def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream: str) -> tuple[Positions, Positions]:
     """The same share of every class is held out, as nearly as possible, and no class leaves the training part."""
     counts = np.bincount(labels)
     wanted = counts * share

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.batching import Places, split, stratified_split
-from paretoda.data.labels import Labels, listed
+from paretoda.data.batching import Positions, split_positions, stratified_split
+from paretoda.data.labels import Labels, shorten_names
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import DomainPair
 from paretoda.data.prefetching import Reading
-from paretoda.data.rows import Rows, feature_rows, image_rows
+from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
 from paretoda.data.samples import Progress, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import PairSettings
@@ -44,13 +44,13 @@ def make_pair(
     }
     labelled = open_samples(source, labelled=True, **how)
     unlabelled = open_samples(target, labelled=False, **how)
-    labels = labels_in(labelled)
+    labels = require_labels(labelled)
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
     train, held = stratified_split(labels.values, settings.held_out, settings.seed, "split-source")
     if settings.held_out > 0 and not len(held):
         raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
-    target_train, target_held = split(len(unlabelled), settings.held_out, settings.seed, "split-target")
+    target_train, target_held = split_positions(len(unlabelled), settings.held_out, settings.seed, "split-target")
     largest = min(len(train), len(target_train))
     notes = [*labelled.notes, *unlabelled.notes, *_about_classes(labels)]
     if settings.batch_size > largest:
@@ -61,11 +61,11 @@ def make_pair(
         settings = replace(settings, batch_size=largest)
     rows, said = _rows((labelled, unlabelled), (train, target_train), settings)
     parts = train, held, target_train, target_held
-    workers = threads_for(settings.reading, labelled, unlabelled)
+    workers = count_threads(settings.reading, labelled, unlabelled)
     return DomainPair(settings, labels.classes, labels.values, *rows, *parts, (*notes, *said), workers)
 
 
-def labels_in(source: Samples) -> Labels:
+def require_labels(source: Samples) -> Labels:
     """The source's labels, of two classes at least."""
     if source.labels is None:
         raise DataError("the source has no labels; give it labels, for example one sub-folder per class")
@@ -76,7 +76,7 @@ def labels_in(source: Samples) -> Labels:
     return source.labels
 
 
-def threads_for(reading: Reading, *domains: Samples) -> int:
+def count_threads(reading: Reading, *domains: Samples) -> int:
     """Threads that read ahead; features lie in memory and need none."""
     if any(samples.kind == "features" for samples in domains):
         return 0
@@ -99,7 +99,7 @@ def check_size(target: Samples, least: int) -> None:
         raise DataError(f"the target has {len(target)} samples; collect at least {least}")
 
 
-def image_transform(source: Samples, target: Samples, settings: PairSettings) -> ImageTransform:
+def choose_image_transform(source: Samples, target: Samples, settings: PairSettings) -> ImageTransform:
     """What the settings say, and where they are silent what the first images suggest."""
     shapes = [*source.shapes(), *target.shapes()]
     side = max(int(np.median([min(shape[:2]) for shape in samples.shapes()])) for samples in (source, target))
@@ -111,23 +111,23 @@ def image_transform(source: Samples, target: Samples, settings: PairSettings) ->
 
 
 def _rows(
-    samples: tuple[Samples, Samples], trained: tuple[Places, Places], settings: PairSettings
+    samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings
 ) -> tuple[tuple[Rows, Rows], list[str]]:
     source, target = samples
     if source.kind == "features":
         x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))
         scale_x, scale_z = fit_scaling(settings.scaling, x, z)
-        return (feature_rows(source, scale_x), feature_rows(target, scale_z)), []
-    transform = image_transform(source, target, settings)
+        return (make_feature_rows(source, scale_x), make_feature_rows(target, scale_z)), []
+    transform = choose_image_transform(source, target, settings)
     said = _about_images("source", source.shapes(), transform) + _about_images("target", target.shapes(), transform)
-    return (image_rows(source, transform), image_rows(target, transform)), said
+    return (make_image_rows(source, transform), make_image_rows(target, transform)), said
 
 
 def _about_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: ImageTransform) -> list[str]:
     said = []
     sizes = sorted({f"{width}x{height}" for height, width, _ in shapes})
     if sizes != [f"{transform.size}x{transform.size}"]:
-        said.append(f"The {domain}'s images ({listed(sizes)}) are resized to {transform.size}x{transform.size}.")
+        said.append(f"The {domain}'s images ({shorten_names(sizes)}) are resized to {transform.size}x{transform.size}.")
     if {shape[2] for shape in shapes} != {transform.channels}:
         said.append(f"The {domain}'s images are converted to {'grey' if transform.channels == 1 else 'RGB'}.")
     return said
@@ -135,4 +135,4 @@ def _about_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: Ima
 
 def _about_classes(labels: Labels) -> list[str]:
     absent = [name for cls, name in enumerate(labels.classes) if not (labels.values == cls).any()]
-    return [f"These classes have no source sample: {listed(absent)}."] if absent else []
+    return [f"These classes have no source sample: {shorten_names(absent)}."] if absent else []

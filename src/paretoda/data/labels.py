@@ -34,7 +34,7 @@ class Labels:
         return Labels(self.values[keep], self.classes)
 
 
-def from_names(names: Sequence[str]) -> Labels:
+def labels_from_names(names: Sequence[str]) -> Labels:
     """Each name is a class, in alphabetical order, or in numerical order where all are integers."""
     clean = {name: unicodedata.normalize("NFC", name) for name in set(names)}
     found = set(clean.values())
@@ -44,7 +44,7 @@ def from_names(names: Sequence[str]) -> Labels:
     return Labels(np.array([position[name] for name in names], dtype=np.int64), tuple(order))
 
 
-def from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:
+def labels_from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:
     """Integers are positions in `names`; without names each integer that occurs is a class of its own."""
     if y.dtype.kind not in "iub":
         raise DataError(f"the labels of {origin} are {y.dtype} instead of integers; number the classes from 0")
@@ -79,7 +79,7 @@ def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
     return clean
 
 
-def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
+def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
     """The same labels as positions in the model's classes, found by name.
 
     Plain integers without names are taken as positions where the model's own names are no integers.
@@ -91,12 +91,13 @@ def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
     unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
     if unknown:
         raise DataError(
-            f"{origin} has classes that the model does not know: {listed(unknown)}; it knows {listed(list(classes))}"
+            f"{origin} has classes that the model does not know: {shorten_names(unknown)}; "
+            f"it knows {shorten_names(list(classes))}"
         )
     return Labels(np.array(place, dtype=np.int64)[labels.values], tuple(classes))
 
 
-def listed(names: Sequence[str]) -> str:
+def shorten_names(names: Sequence[str]) -> str:
     """The first few names, and how many more there are."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")

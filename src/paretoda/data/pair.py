@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from paretoda.core.seeds import derived_seed
-from paretoda.data.batching import Places, balanced, batch_generator, endless
+from paretoda.data.batching import Positions, balanced_order, batch_generator, endless_order
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.prefetching import prefetch_batches
-from paretoda.data.rows import Rows, feature_rows
+from paretoda.data.rows import Rows, make_feature_rows
 from paretoda.data.samples import Index, Kind, Raw, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import PairSettings
@@ -52,10 +52,10 @@ class DomainPair:
     labels: NDArray[np.int64]
     source: Rows
     target: Rows
-    source_train: Places
-    source_held_out: Places
-    target_train: Places
-    target_held_out: Places
+    source_train: Positions
+    source_held_out: Positions
+    target_train: Positions
+    target_held_out: Positions
     notes: tuple[str, ...] = ()
     workers: int = 0
 
@@ -137,10 +137,10 @@ class DomainPair:
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
         scale_x, scale_z = fit_scaling(self.settings.scaling, x[self.source_train], z[self.target_train])
-        rows = feature_rows(ArraySamples(x), scale_x), feature_rows(ArraySamples(z), scale_z)
+        rows = make_feature_rows(ArraySamples(x), scale_x), make_feature_rows(ArraySamples(z), scale_z)
         return replace(self, source=rows[0], target=rows[1], workers=0)
 
-    def places(self, part: Part) -> Places:
+    def places(self, part: Part) -> Positions:
         """The positions of a part among all samples of its domain."""
         every = self._samples(part)
         return {
@@ -153,20 +153,20 @@ class DomainPair:
     def _samples(self, part: Part) -> Samples:
         return (self.source if part.endswith("source") else self.target).samples
 
-    def _chosen(self, part: Part, index: Index | None) -> Places:
+    def _chosen(self, part: Part, index: Index | None) -> Positions:
         places = self.places(part)
         return places if index is None else places[np.asarray(index, dtype=np.int64)]
 
-    def _order(self, stream: str, size: int, step: int, count: int) -> Places:
-        return endless(self.settings.seed, stream, size, step * count, count)
+    def _order(self, stream: str, size: int, step: int, count: int) -> Positions:
+        return endless_order(self.settings.seed, stream, size, step * count, count)
 
-    def _source_order(self, step: int) -> Places:
+    def _source_order(self, step: int) -> Positions:
         size = self.settings.batch_size
         if not self.settings.class_balanced:
             return self._order("source", len(self.source_train), step, size)
-        return balanced(self.settings.seed, "source", self._classes_places, step * size, size)
+        return balanced_order(self.settings.seed, "source", self._classes_places, step * size, size)
 
     @cached_property
-    def _classes_places(self) -> list[Places]:
+    def _classes_places(self) -> list[Positions]:
         labels = self.labels[self.source_train]
         return [np.flatnonzero(labels == cls) for cls in np.unique(labels)]

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.batching import Places
+from paretoda.data.batching import Positions
 from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
@@ -35,11 +35,11 @@ class Rows(Protocol):
         """How."""
         ...
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:
         """These samples, augmented."""
         ...
 
-    def evaluate(self, index: Places) -> Tensor:
+    def evaluate(self, index: Positions) -> Tensor:
         """These samples, without chance."""
         ...
 
@@ -52,11 +52,11 @@ class FeatureRows:
     transform: FeatureTransform
     scaled: Tensor
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:  # noqa: ARG002
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:  # noqa: ARG002
         """Rows of the scaled features."""
         return self.scaled[torch.from_numpy(index)]
 
-    def evaluate(self, index: Places) -> Tensor:
+    def evaluate(self, index: Positions) -> Tensor:
         """The same rows."""
         return self.scaled[torch.from_numpy(index)]
 
@@ -70,15 +70,15 @@ class ImageRows:
     kept: NDArray[np.uint8]
     known: NDArray[np.bool_]
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:
         """Augmented anew in every batch."""
         return self.transform.train(self._prepared(index), generator)
 
-    def evaluate(self, index: Places) -> Tensor:
+    def evaluate(self, index: Positions) -> Tensor:
         """The middle of each image."""
         return self.transform.evaluate(self._prepared(index))
 
-    def _prepared(self, index: Places) -> NDArray[np.uint8]:
+    def _prepared(self, index: Positions) -> NDArray[np.uint8]:
         if not len(self.kept):
             return self.transform.prepare(self.samples.read(index, self.transform.resized))
         new = np.unique(index[~self.known[index]])
@@ -88,12 +88,12 @@ class ImageRows:
         return self.kept[index]
 
 
-def feature_rows(samples: Samples, transform: FeatureTransform) -> FeatureRows:
+def make_feature_rows(samples: Samples, transform: FeatureTransform) -> FeatureRows:
     """All features, scaled."""
     return FeatureRows(samples, transform, transform.evaluate(samples.read(range(len(samples)))))
 
 
-def image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
+def make_image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
     """Images with a memory of their own where they fit; nothing is decoded yet."""
     side = transform.resized
     shape = (side, side) if transform.channels == 1 else (side, side, 3)
@@ -102,7 +102,7 @@ def image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
     return ImageRows(samples, transform, np.empty((count, *shape), np.uint8), np.zeros(count, dtype=bool))
 
 
-def tensors_of(
+def iterate_inputs(
     samples: Samples, transform: Transform, batch_size: int, crops: int = 1, workers: int = 0
 ) -> Iterator[Tensor]:
     """All samples in their order, in evaluation form: what a trained model predicts on.
@@ -118,7 +118,7 @@ def tensors_of(
     if images is None and crops > 1:
         raise DataError("features have no crops; leave out --crops")
 
-    def rows(places: Places) -> Tensor:
+    def rows(places: Positions) -> Tensor:
         raw = samples.read(places, images.resized if images is not None else 0)
         return images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
 

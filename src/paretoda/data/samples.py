@@ -74,6 +74,6 @@ def content_hash(content: bytes) -> str:
     return hashlib.blake2b(content, digest_size=16).hexdigest()
 
 
-def peeked(count: int, most: int = PEEKED) -> list[int]:
+def spread_positions(count: int, most: int = PEEKED) -> list[int]:
     """A few positions, spread evenly."""
     return sorted({int(place) for place in np.linspace(0, count - 1, min(count, most))})

@@ -51,12 +51,12 @@ class FeatureTransform:
         return {"mean": self.mean, "std": self.std}
 
 
-def identity(width: int) -> FeatureTransform:
+def identity_transform(width: int) -> FeatureTransform:
     """Leaves features as they are."""
     return FeatureTransform(torch.zeros(width), torch.ones(width))
 
 
-def z_scores(x: NDArray[np.float32]) -> FeatureTransform:
+def fit_z_scores(x: NDArray[np.float32]) -> FeatureTransform:
     """Mean 0 and deviation 1 for these rows; constant features only lose their mean."""
     mean = x.mean(axis=0, dtype=np.float64)
     std = x.std(axis=0, dtype=np.float64)
@@ -69,9 +69,9 @@ def fit_scaling(
 ) -> tuple[FeatureTransform, FeatureTransform]:
     """The source's and the target's transform, from the training parts alone."""
     if scaling == "none":
-        both = identity(source.shape[1])
+        both = identity_transform(source.shape[1])
         return both, both
     if scaling == "per-domain":
-        return z_scores(source), z_scores(target)
-    both = z_scores(source if scaling == "source" else np.concatenate([source, target]))
+        return fit_z_scores(source), fit_z_scores(target)
+    both = fit_z_scores(source if scaling == "source" else np.concatenate([source, target]))
     return both, both

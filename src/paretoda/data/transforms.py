@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from paretoda.data.batching import per_sample
+from paretoda.data.batching import draw_per_sample
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.settings import LONGEST, Augment
@@ -54,7 +54,7 @@ def random_crops(
         generator: the only source of chance.
     """
     n = len(images)
-    chance = per_sample((5, n), 1, generator)
+    chance = draw_per_sample((5, n), 1, generator)
     area = scale[0] + (scale[1] - scale[0]) * chance[0]
     ratio = torch.exp((2 * chance[1] - 1) * math.log(_RATIO))
     width = (area * ratio).sqrt().clamp(max=1)
@@ -76,7 +76,7 @@ def random_mirrors(images: Tensor, generator: torch.Generator) -> Tensor:
         images: shape (n, c, h, w).
         generator: the only source of chance.
     """
-    mirrored = per_sample((len(images),), 0, generator) < 0.5
+    mirrored = draw_per_sample((len(images),), 0, generator) < 0.5
     return torch.where(mirrored.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
@@ -88,7 +88,7 @@ def colour_jitter(images: Tensor, strength: float, generator: torch.Generator) -
         strength: 0 changes nothing.
         generator: the only source of chance.
     """
-    factors = 1 + strength * (2 * per_sample((3, len(images), 1, 1, 1), 1, generator) - 1)
+    factors = 1 + strength * (2 * draw_per_sample((3, len(images), 1, 1, 1), 1, generator) - 1)
     images = (images * factors[0]).clamp_(0, 1)
     images = blend(images, grey(images).mean(dim=(1, 2, 3), keepdim=True), factors[1])
     return blend(images, grey(images), factors[2])

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from paretoda.io.files import from_json
+from paretoda.io.files import parse_json
 
 _OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
@@ -25,7 +25,7 @@ def read_options(options: Sequence[str], parts: Sequence[str]) -> dict[str, dict
             raise ValueError(f"options are written as part.name=value, the part one of {', '.join(parts)}: {option!r}")
         part, name, value = match.groups()
         try:
-            found[part][name] = from_json(value)
+            found[part][name] = parse_json(value)
         except ValueError:
             found[part][name] = value
     return found

@@ -8,7 +8,7 @@ from types import TracebackType
 from paretoda.data import DomainPair
 from paretoda.data.prefetching import prefetch
 from paretoda.data.segmentation import ScenePair
-from paretoda.training.snapshot import on_device, pinned
+from paretoda.training.snapshot import move_batch, pin_batch
 from paretoda.training.step import Step
 from paretoda.types import Batch
 
@@ -46,7 +46,7 @@ class Prefetcher:
             if next(self._numbers) != number:
                 raise ValueError(f"the batch of step {number} was asked for out of turn")
             batch = self._as_wanted(next(self._read), number)
-        return on_device(batch, self._step.device)
+        return move_batch(batch, self._step.device)
 
     def _batch(self, number: int, *, guide: bool) -> Batch:
         """Of several processes, this one's share."""
@@ -54,7 +54,7 @@ class Prefetcher:
 
     def _likely(self, number: int) -> Batch:
         guide = self._guided and number % self._every == 0
-        return pinned(self._batch(number, guide=guide), self._step.device)
+        return pin_batch(self._batch(number, guide=guide), self._step.device)
 
     def _as_wanted(self, batch: Batch, number: int) -> Batch:
         """Exactly what would have been read without threads."""

@@ -95,21 +95,21 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
     return InstrumentedRun(settings, inputs.pair, labels, make_step(settings, inputs.pair, device))
 
 
-def losses_now(step: Step, snapshot: Snapshot) -> dict[str, float]:
+def measure_losses(step: Step, snapshot: Snapshot) -> dict[str, float]:
     """Every objective on fixed samples of the training parts, in evaluation mode and at full strength."""
-    source, target = few(snapshot.source), few(snapshot.target)
+    source, target = subsample(snapshot.source), subsample(snapshot.target)
     with torch.no_grad():
-        return {name: float(at_full_strength(part)(source, target)) for name, part in step.objectives.items()}
+        return {name: float(copy_at_full_strength(part)(source, target)) for name, part in step.objectives.items()}
 
 
-def at_full_strength(objective: Objective) -> Objective:
+def copy_at_full_strength(objective: Objective) -> Objective:
     """A copy of the objective as it is at the end of its schedules, in evaluation mode, on the CPU."""
     twin = copy.deepcopy(objective).cpu().eval()
     twin.advance(1.0)
     return twin
 
 
-def few(domain: Of, most: int = _MOST) -> Of:
+def subsample(domain: Of, most: int = _MOST) -> Of:
     """The same, at most so many samples: drawn at random, always the same ones."""
     if len(domain.features) <= most:
         return domain

@@ -82,7 +82,7 @@ def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:
     return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
 
 
-def pinned(batch: Batch, device: torch.device) -> Batch:
+def pin_batch(batch: Batch, device: torch.device) -> Batch:
     """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
     if device.type != "cuda":
         return batch
@@ -92,7 +92,7 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     return Batch(**held)
 
 
-def on_device(batch: Batch, device: torch.device) -> Batch:
+def move_batch(batch: Batch, device: torch.device) -> Batch:
     """The batch where the model is."""
     if device.type == "cpu":
         return batch

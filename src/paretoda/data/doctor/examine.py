@@ -10,16 +10,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.build_pair import check_match, check_size, labels_in
-from paretoda.data.doctor.findings import Finding, attempt, shared_samples
-from paretoda.data.labels import listed
-from paretoda.data.open.arrays import ArraySamples, check_finite, reading_npz
+from paretoda.data.build_pair import check_match, check_size, require_labels
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples
+from paretoda.data.labels import shorten_names
+from paretoda.data.open.arrays import ArraySamples, check_finite, open_npz_file
 from paretoda.data.open.datasets import DatasetSamples
-from paretoda.data.open.decoding import SUFFIXES, shape_of
-from paretoda.data.open.files import FileSamples, unreadable
-from paretoda.data.open.folders import find_images, visible_folders
+from paretoda.data.open.decoding import SUFFIXES, read_shape
+from paretoda.data.open.files import FileSamples, find_unreadable
+from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
-from paretoda.data.open.samples import described, open_unchecked
+from paretoda.data.open.samples import describe_origin, open_unchecked
 from paretoda.data.samples import Progress, Samples
 from paretoda.data.settings import PairSettings
 from paretoda.errors import DataError
@@ -28,21 +28,21 @@ _IMBALANCE = 10
 _RARE = 5
 
 
-def about_labels(source: Samples) -> list[Finding]:
+def examine_labels(source: Samples) -> list[Finding]:
     """How many samples each class has, and whether that is enough and even."""
     if source.labels is None:
         return []
     classes = source.labels.classes
     counts = np.bincount(source.labels.values, minlength=len(classes))
-    shown = listed([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
+    shown = shorten_names([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
     found = [Finding("info", "source", f"The source has {len(source)} samples of {len(classes)} classes: {shown}.")]
     absent = [name for name, count in zip(classes, counts, strict=True) if count == 0]
     if absent:
-        text = f"These classes have no source sample: {listed(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source sample: {shorten_names(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, count in zip(classes, counts, strict=True) if 0 < count < _RARE]
     if rare:
-        text = f"These classes have fewer than {_RARE} samples: {listed(rare)}; collect more, or merge classes."
+        text = f"These classes have fewer than {_RARE} samples: {shorten_names(rare)}; collect more, or merge classes."
         found.append(Finding("warning", "source", text))
     least, most = counts[counts > 0].min(), counts.max()
     if most > _IMBALANCE * least:
@@ -54,18 +54,18 @@ def about_labels(source: Samples) -> list[Finding]:
 _APART = 10.0
 
 
-def about_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
+def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
     """Columns that say nothing."""
     constant = np.flatnonzero((x == x[:1]).all(axis=0))
     if not len(constant):
         return []
-    columns = listed([str(column) for column in constant])
+    columns = shorten_names([str(column) for column in constant])
     count = f"{len(constant)} of {x.shape[1]}"
     text = f"{count} features are constant in the {domain} (columns {columns}); they can be removed."
     return [Finding("warning" if len(constant) == x.shape[1] else "info", domain, text)]
 
 
-def about_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
+def examine_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
     """Whether the domains were measured in the same units."""
     (mean_s, std_s), (mean_t, std_t) = _moments(source), _moments(target)
     either = (std_s > 0) & (std_t > 0)
@@ -75,7 +75,7 @@ def about_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> li
     apart = np.flatnonzero((ratio > _APART) | (shift > _APART))
     if not len(apart):
         return []
-    columns = listed([str(column) for column in apart])
+    columns = shorten_names([str(column) for column in apart])
     text = (
         f"{len(apart)} of {len(ratio)} features have very different scales in source and target (columns {columns}); "
         "check their units, and keep the per-domain scaling."
@@ -95,29 +95,29 @@ Domain = Literal["source", "target"]
 _TINY = 8
 
 
-def readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
+def split_readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
     """The samples that can be decoded, None where none can, and why the others cannot."""
-    bad = unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
+    bad = find_unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
     keep = [place for place in range(len(samples)) if place not in bad]
     return (samples.kept(keep) if keep else None), bad
 
 
-def about_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
+def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
     """How many files cannot be read, and the first names."""
     if not bad:
         return []
-    names = listed(samples.names(list(bad)))
+    names = shorten_names(samples.names(list(bad)))
     text = f"{len(bad)} of {len(samples)} image files cannot be read ({names}); repair or delete them, or use skip_bad."
     return [Finding("warning" if skipped and len(bad) < len(samples) else "error", domain, text)]
 
 
-def about_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
+def examine_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
     """Sizes and colours, where they are mixed."""
-    shapes = [shape_of(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
+    shapes = [read_shape(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
     sizes = Counter(f"{width}x{height}" for height, width, _ in shapes)
     found = []
     if len(sizes) > 1:
-        common = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+        common = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
         text = f"The images have {len(sizes)} sizes: {common}; all are resized to one square."
         found.append(Finding("info", domain, text))
     if len({shape[2] for shape in shapes}) > 1:
@@ -131,7 +131,7 @@ def about_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSa
     return found
 
 
-def hidden_labels(target: Any) -> bool:
+def has_hidden_labels(target: Any) -> bool:
     """Whether the target brings labels along; only that they exist is looked at, never what they say."""
     if isinstance(target, tuple):
         return len(target) > 1 and target[1] is not None
@@ -139,10 +139,10 @@ def hidden_labels(target: Any) -> bool:
         return False
     path = Path(target).expanduser()
     if path.is_dir():
-        return len([sub for sub in visible_folders(path) if find_images(sub)[0]]) > 1
+        return len([sub for sub in list_visible_folders(path) if find_images(sub)[0]]) > 1
     if path.is_file() and path.suffix.lower() == ".npz":
         try:
-            with reading_npz(path) as file:
+            with open_npz_file(path) as file:
                 return "y" in file.files
         except DataError:  # opening it says what is wrong
             return False
@@ -177,12 +177,12 @@ def examine(
     found: list[Finding] = []
     ours = _source(source, found)
     theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
-    if hidden_labels(target):
+    if has_hidden_labels(target):
         found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
     ours = ours and _content("source", source, ours, settings, found, progress)
     theirs = theirs and _content("target", target, theirs, settings, found, progress)
     if ours is not None:
-        found += about_labels(ours)
+        found += examine_labels(ours)
     if theirs is not None:
         attempt(partial(check_size, theirs, settings.least_target), "target", found)
         if settings.least_target <= len(theirs) < _COMFORTABLE:
@@ -199,7 +199,7 @@ def examine(
 def _source(source: Any, found: list[Finding]) -> Opened | None:
     samples = attempt(partial(open_unchecked, source, labelled=True), "source", found)
     if samples is not None:
-        attempt(partial(labels_in, samples), "source", found)
+        attempt(partial(require_labels, samples), "source", found)
         return samples
     if isinstance(source, (str, Path)) and not Path(source).expanduser().exists():
         return None
@@ -216,17 +216,17 @@ def _content(
     progress: Progress | None,
 ) -> Opened | None:
     if isinstance(samples, FileSamples):
-        good, bad = readable(samples, progress)
-        found += about_files(domain, samples, bad, settings.skip_bad)
+        good, bad = split_readable(samples, progress)
+        found += examine_files(domain, samples, bad, settings.skip_bad)
         if good is None:
             return None
         samples = good
     found += [Finding("info", domain, note) for note in samples.notes]
     if isinstance(samples, ArraySamples) and samples.kind == "features":
-        attempt(partial(check_finite, samples.x, described(what)), domain, found)
-        found += about_features(domain, samples.x)
+        attempt(partial(check_finite, samples.x, describe_origin(what)), domain, found)
+        found += examine_features(domain, samples.x)
     else:
-        found += about_images(domain, samples)
+        found += examine_images(domain, samples)
     return samples
 
 
@@ -236,5 +236,5 @@ def _both(source: Opened, target: Opened, found: list[Finding]) -> None:
     if len(found) > before:
         return
     if isinstance(source, ArraySamples) and isinstance(target, ArraySamples) and source.kind == "features":
-        found += about_scales(source.x, target.x)
-    found += shared_samples(source, target, "samples")
+        found += examine_scales(source.x, target.x)
+    found += find_shared_samples(source, target, "samples")

@@ -43,7 +43,7 @@ class Hashed(Protocol):
         ...
 
 
-def shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
+def find_shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
     """A warning where the target has samples of the source.
 
     Args:

@@ -102,7 +102,7 @@ class Paint:
     def holes(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
         """Where the sky shows through a crown of bare twigs; nowhere where all is flat."""
         share = self.rng.uniform(0.1, 0.75) * (1 - self.smooth)
-        return self.rng.random(shape) * 0.6 + 0.4 * (clouds(shape, 6, self.rng) * 0.25 + 0.5) < share * 0.85
+        return self.rng.random(shape) * 0.6 + 0.4 * (smooth_noise(shape, 6, self.rng) * 0.25 + 0.5) < share * 0.85
 
     def developed(self, image: Image.Image, labels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
         """The photograph: texture, light, blur and noise on the drawing, at half the drawing's size.
@@ -115,8 +115,8 @@ class Paint:
         real = 1 - self.smooth
         pixels = np.asarray(image, dtype=np.float64)
         amplitude = np.append(_TEXTURE, 0.1)[np.minimum(labels, len(_TEXTURE))]
-        grain = 0.5 * clouds(labels.shape, 2, self.rng) + 0.7 * clouds(labels.shape, 5, self.rng)
-        broad = np.where(labels == _SKY, 0.03, 0.1) * clouds(labels.shape, 48, self.rng)
+        grain = 0.5 * smooth_noise(labels.shape, 2, self.rng) + 0.7 * smooth_noise(labels.shape, 5, self.rng)
+        broad = np.where(labels == _SKY, 0.03, 0.1) * smooth_noise(labels.shape, 48, self.rng)
         pixels = pixels * np.exp(real * (amplitude * grain + broad))[..., None]
         pixels += self._bright_top(labels.shape) * (labels == _SKY)[..., None]
         small = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).resize(size[::-1], Image.Resampling.BOX)
@@ -132,7 +132,7 @@ class Paint:
         return (1 - self.vivid) * height * blue
 
 
-def clouds(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floats:
+def smooth_noise(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floats:
     """Smooth noise of mean about 0 and deviation about 1.
 
     Args:

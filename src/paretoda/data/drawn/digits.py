@@ -29,10 +29,10 @@ def printed_to_handwritten() -> tuple[tuple[Images, NDArray[np.int64], tuple[str
 
     The same arrays on every call. The target's labels are not among them.
     """
-    return (*printed(), CLASSES), handwriting()
+    return (*draw_printed_digits(), CLASSES), load_handwritten_digits()
 
 
-def printed(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
+def draw_printed_digits(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
     """Digits in all fonts, equally often, slightly turned, scaled, shifted, thickened and blurred by noise.
 
     Args:
@@ -49,13 +49,13 @@ def printed(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]
     return np.stack(images), labels.astype(np.int64)
 
 
-def handwriting() -> Images:
+def load_handwritten_digits() -> Images:
     """The 1,797 handwritten digits, shape (1797, 16, 16)."""
     coarse = _load_digits()["images"] * (255 / 16)
     return np.stack([_enlarged(image) for image in coarse])
 
 
-def handwriting_labels() -> NDArray[np.int64]:
+def load_handwritten_labels() -> NDArray[np.int64]:
     """ORACLE: the labels of `handwriting`, for evaluation only; nothing that trains may call this."""
     labels: NDArray[np.int64] = _load_digits()["target"].astype(np.int64)
     return labels

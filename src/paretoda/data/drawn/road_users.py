@@ -9,7 +9,7 @@ from paretoda.data.drawn.brush import BICYCLIST, CAR, NEAREST, PEDESTRIAN, Brush
 Colour = tuple[int, int, int]
 
 
-def vehicle(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_vehicle(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A car, now and then a van or a bus, seen from behind, before or aside, with its shadow."""
     kind = rng.choice(3, p=[0.88, 0.10, 0.02])
     length, width, body, top = ((4.1, 1.75, 0.85, 1.45), (5.0, 1.95, 1.2, 2.3), (10.0, 2.5, 1.3, 4.1))[kind]
@@ -81,12 +81,12 @@ def _wheels(brush: Brush, x: tuple[float, float], z: tuple[float, float], across
         brush.upright((edge, edge + 0.25), (0, 0.3), z[0], CAR, tyre)
 
 
-def pedestrian(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_pedestrian(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """Somebody on foot."""
     _person(brush, (x, z), rng.uniform(1.5, 1.9), PEDESTRIAN, rng.uniform(0.05, 0.3))
 
 
-def bicyclist(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_bicyclist(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """Somebody on a bicycle, seen along or across the road."""
     aside = rng.random() < 0.3
     tyre = brush.paint.colour("tyre", z)

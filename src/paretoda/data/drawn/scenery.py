@@ -43,7 +43,7 @@ class Side:
         return self.at(self.walk + self.verge)
 
 
-def a_side(way: int, rng: np.random.Generator) -> Side:
+def sample_side(way: int, rng: np.random.Generator) -> Side:
     """A side as it comes: a street of houses, a road between trees, or an open place."""
     place = rng.choice(3, p=[0.58, 0.22, 0.2])
     kerb = rng.uniform(2.2, 4.0) if way < 0 else rng.uniform(4.0, 7.5)
@@ -54,7 +54,7 @@ def a_side(way: int, rng: np.random.Generator) -> Side:
     return Side(way, kerb + rng.uniform(3, 9), rng.uniform(0.5, 2.5), rng.uniform(2, 10), rng.uniform(0.3, 0.8))
 
 
-def ground(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> None:
+def draw_ground(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> None:
     """Road, its marks, pavements and what lies beyond them."""
     paint = brush.paint
     left, right = sides
@@ -92,7 +92,7 @@ def _stripe(brush: Brush, x: tuple[float, float], z: tuple[float, float]) -> Non
         brush.polygon([*edge, *((x[1], 0.0, float(depth)) for depth in steps[::-1])], ROAD, colour)
 
 
-def skyline(brush: Brush, rng: np.random.Generator) -> None:
+def draw_skyline(brush: Brush, rng: np.random.Generator) -> None:
     """Low trees and houses where the street ends, from one border of the canvas to the other."""
     x = -120.0
     while x < 120:
@@ -108,7 +108,7 @@ def skyline(brush: Brush, rng: np.random.Generator) -> None:
         x += width * 0.9
 
 
-def houses(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+def draw_houses(brush: Brush, side: Side, rng: np.random.Generator) -> None:
     """A row of houses along the street, with gaps, drawn from the far end."""
     plots = []
     z = rng.uniform(0, 6)
@@ -159,7 +159,7 @@ def _pane(brush: Brush, x: float, z: tuple[float, float], y: tuple[float, float]
     brush.polygon(corners, BUILDING, colour)
 
 
-def tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A trunk and a crown, in leaf or bare."""
     height = rng.uniform(4.5, 15)
     width = height * rng.uniform(0.22, 0.42)
@@ -176,7 +176,7 @@ def tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     brush.crown(discs, (brush.paint.colour(material, z), brush.paint.colour(material, z, 0.5)))
 
 
-def hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+def draw_hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
     """A strip of bushes behind the pavement."""
     start, high = rng.uniform(3, 30), rng.uniform(0.8, 2.2)
     for z in np.arange(start + rng.uniform(8, 40), start, -1.5):
@@ -185,7 +185,7 @@ def hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
         brush.crown(discs, (brush.paint.colour("leaf", z), brush.paint.colour("leaf", z, 0.5)))
 
 
-def fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+def draw_fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
     """A wall or railings behind the pavement."""
     start, high = rng.uniform(2, 25), rng.uniform(0.9, 2.3)
     end = start + rng.uniform(8, 40)
@@ -200,7 +200,7 @@ def fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
         brush.polygon([(x, 0.15, z), (x, high - 0.1, z), (x, high - 0.1, z + 0.4), (x, 0.15, z + 0.4)], None, gap)
 
 
-def lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A street lamp: a pole and an arm over the road."""
     height, arm = rng.uniform(5, 9), rng.uniform(0.3, 1.6)
     colour = brush.paint.colour("pole", z)
@@ -209,7 +209,7 @@ def lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     brush.upright((ends[0], ends[1]), (height - 0.12, height + 0.06), z, POLE, colour)
 
 
-def sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A road sign, a traffic light or a board on a pole."""
     low, kind = rng.uniform(1.9, 3.0), rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])
     brush.upright((x - 0.06, x + 0.06), (0, low + 0.3), z, POLE, brush.paint.colour("pole", z))
@@ -228,14 +228,14 @@ def sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
         brush.upright((x - width * 0.7, x + width * 0.7), (low + height * 0.4, low + height * 0.7), z, None, inner)
 
 
-def hanging_sign(brush: Brush, side: Side, z: float, rng: np.random.Generator) -> None:
+def draw_hanging_sign(brush: Brush, side: Side, z: float, rng: np.random.Generator) -> None:
     """A board that stands out from a house."""
     width, height, low = rng.uniform(0.6, 1.3), rng.uniform(0.5, 1.3), rng.uniform(2.6, 4.2)
     ends = sorted((side.line, side.line - side.way * width))
     brush.upright((ends[0], ends[1]), (low, low + height), z, SIGN, brush.paint.colour("sign", z))
 
 
-def clutter(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+def draw_clutter(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     """A bollard, which is a pole, or something that has no class: a bin, a box."""
     if rng.random() < 0.5:
         brush.upright((x - 0.1, x + 0.1), (0, rng.uniform(0.8, 1.2)), z, POLE, brush.paint.colour("pole", z))

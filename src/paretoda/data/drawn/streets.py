@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.data.drawn.brush import Brush, Camera, Paint
-from paretoda.data.drawn.road_users import bicyclist, pedestrian, vehicle
+from paretoda.data.drawn.road_users import draw_bicyclist, draw_pedestrian, draw_vehicle
 from paretoda.data.drawn.scenery import (
     Side,
-    a_side,
-    clutter,
-    fence,
-    ground,
-    hanging_sign,
-    hedge,
-    houses,
-    lamp,
-    sign,
-    skyline,
-    tree,
+    draw_clutter,
+    draw_fence,
+    draw_ground,
+    draw_hanging_sign,
+    draw_hedge,
+    draw_houses,
+    draw_lamp,
+    draw_sign,
+    draw_skyline,
+    draw_tree,
+    sample_side,
 )
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
@@ -40,7 +40,7 @@ _Thing = tuple[float, Callable[[], None]]
 _FINE = 2  # everything is drawn at twice the size, so that the picture's edges are smooth
 
 
-def driving_scenes(
+def draw_driving_scenes(
     count: int, seed: int = 0, gap: float = 0.5, size: tuple[int, int] = (120, 160)
 ) -> tuple[Pixels, Pixels]:
     """Images (count, h, w, 3) and label maps (count, h, w); the first scenes of a larger count are the same.
@@ -52,13 +52,13 @@ def driving_scenes(
         size: height and width.
     """
     seeds = np.random.SeedSequence(seed).generate_state(max(count, 1), np.uint64)[:count]
-    scenes = [driving_scene(int(own), gap, size) for own in seeds]
+    scenes = [draw_driving_scene(int(own), gap, size) for own in seeds]
     x = np.array([image for image, _ in scenes], dtype=np.uint8).reshape(count, *size, 3)
     y = np.array([labels for _, labels in scenes], dtype=np.uint8).reshape(count, *size)
     return x, y
 
 
-def driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160)) -> tuple[Pixels, Pixels]:
+def draw_driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160)) -> tuple[Pixels, Pixels]:
     """An image (h, w, 3) and its label map (h, w), with `IGNORE` where there is no class.
 
     Args:
@@ -74,11 +74,11 @@ def driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160
     paint = Paint(np.random.default_rng([seed, 1]), gap)
     fine = (_FINE * size[0], _FINE * size[1])
     brush = Brush(fine, _camera(fine, rng), paint)
-    sides = (a_side(-1, rng), a_side(1, rng))
-    skyline(brush, rng)
-    ground(brush, sides, rng)
+    sides = (sample_side(-1, rng), sample_side(1, rng))
+    draw_skyline(brush, rng)
+    draw_ground(brush, sides, rng)
     for side in sides:
-        houses(brush, side, rng)
+        draw_houses(brush, side, rng)
         _behind_the_pavement(brush, side, rng)
     for _, draw in sorted(_things(brush, sides, rng), key=lambda thing: -thing[0]):
         draw()
@@ -103,11 +103,11 @@ def _behind_the_pavement(brush: Brush, side: Side, rng: np.random.Generator) -> 
     room = side.verge + (6 if side.built < 0.6 else 0)
     number = rng.poisson(8 * (1 - side.built) + 0.5)
     for z in sorted(rng.uniform(8, 60, number), reverse=True):
-        tree(brush, side.at(side.walk + rng.uniform(0.3, 0.5 + room)), float(z), rng)
+        draw_tree(brush, side.at(side.walk + rng.uniform(0.3, 0.5 + room)), float(z), rng)
     if rng.random() < 0.45 * (1.1 - side.built):
-        hedge(brush, side, rng)
+        draw_hedge(brush, side, rng)
     if rng.random() < 0.2 + 0.25 * (side.verge > 0):
-        fence(brush, side, rng)
+        draw_fence(brush, side, rng)
 
 
 def _things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> list[_Thing]:
@@ -122,17 +122,17 @@ def _things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) ->
     left, right = sides
     for side in sides:
         edge = _beyond(side, 0.2, 0.7, rng)
-        put(1.5, lamp, edge, (9, 60))
-        put(1.3, sign, edge, (8, 40))
-        put(1.0, clutter, _beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
-        put(3.2, pedestrian, _beyond(side, 0.3, max(side.walk, 0.8), rng), (7, 40))
-        put(rng.choice([0.4, 2.5]), vehicle, _beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
+        put(1.5, draw_lamp, edge, (9, 60))
+        put(1.3, draw_sign, edge, (8, 40))
+        put(1.0, draw_clutter, _beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
+        put(3.2, draw_pedestrian, _beyond(side, 0.3, max(side.walk, 0.8), rng), (7, 40))
+        put(rng.choice([0.4, 2.5]), draw_vehicle, _beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
         put(0.6 if side.built > 0.6 else 0, _board(side), lambda: 0.0, (8, 40))
     inner = (left.at(-1.5), right.at(-1.5))
-    put(1.1, vehicle, lambda: rng.uniform(*inner), (9, 60))
-    put(0.35, bicyclist, _beyond(left, -1.3, 0.3, rng), (6, 35))
-    put(0.25, bicyclist, lambda: rng.uniform(*inner), (8, 40))
-    put(0.15, pedestrian, lambda: rng.uniform(*inner), (10, 40))
+    put(1.1, draw_vehicle, lambda: rng.uniform(*inner), (9, 60))
+    put(0.35, draw_bicyclist, _beyond(left, -1.3, 0.3, rng), (6, 35))
+    put(0.25, draw_bicyclist, lambda: rng.uniform(*inner), (8, 40))
+    put(0.15, draw_pedestrian, lambda: rng.uniform(*inner), (10, 40))
     return things
 
 
@@ -142,7 +142,7 @@ def _beyond(side: Side, least: float, most: float, rng: np.random.Generator) -> 
 
 
 def _board(side: Side) -> Callable[[Brush, float, float, np.random.Generator], None]:
-    return lambda brush, _, z, rng: hanging_sign(brush, side, z, rng)
+    return lambda brush, _, z, rng: draw_hanging_sign(brush, side, z, rng)
 
 
 def _bonnet(brush: Brush, rng: np.random.Generator) -> None:

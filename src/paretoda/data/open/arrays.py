@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, from_integers
+from paretoda.data.labels import Labels, labels_from_integers
 from paretoda.data.samples import Index, Kind, content_hash
 from paretoda.errors import DataError
 from paretoda.io.limits import check_unpacked
@@ -70,7 +70,7 @@ class Npz:
 
 
 @contextmanager
-def reading_npz(path: Path) -> Iterator[Npz]:
+def open_npz_file(path: Path) -> Iterator[Npz]:
     """The arrays of a file."""
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is damaged or is no .npz file; save it with np.savez(path, x=..., y=...)")
@@ -126,36 +126,36 @@ class ArraySamples:
         return [(*self.x.shape[1:], 1) if self.x.ndim == 3 else self.x.shape[1:]]
 
 
-def array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "the data") -> ArraySamples:
+def make_array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "the data") -> ArraySamples:
     """Samples from arrays of any library; labels only where `y` is given."""
-    array = canonical(as_array(x, origin), origin)
+    array = to_canonical(to_array(x, origin), origin)
     if y is None:
         return ArraySamples(array)
-    labels = from_integers(as_array(y, origin), None if classes is None else np.asarray(classes), origin)
+    labels = labels_from_integers(to_array(y, origin), None if classes is None else np.asarray(classes), origin)
     if len(labels.values) != len(array):
         raise DataError(f"{origin} has {len(array)} samples but {len(labels.values)} labels; give one label per sample")
     return ArraySamples(array, labels)
 
 
-def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
+def open_npz_samples(path: Path, *, labelled: bool) -> ArraySamples:
     """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
-    with reading_npz(path) as file:
-        return from_npz(file, path, labelled=labelled)
+    with open_npz_file(path) as file:
+        return samples_from_npz(file, path, labelled=labelled)
 
 
-def from_npz(file: Npz, path: Path, *, labelled: bool) -> ArraySamples:
+def samples_from_npz(file: Npz, path: Path, *, labelled: bool) -> ArraySamples:
     """The samples in an .npz that is being read."""
     if "x" not in file.files:
         raise DataError(f"{path} has no array `x` (it has {', '.join(file.files) or 'none'}); save the samples as `x`")
     if not labelled:
-        return array_samples(file["x"], origin=str(path))
+        return make_array_samples(file["x"], origin=str(path))
     if "y" not in file.files:
         raise DataError(f"{path} has no labels; save one integer per sample as `y`")
     classes = file["classes"] if "classes" in file.files else None
-    return array_samples(file["x"], file["y"], classes, origin=str(path))
+    return make_array_samples(file["x"], file["y"], classes, origin=str(path))
 
 
-def as_array(x: Any, origin: str) -> NDArray[Any]:
+def to_array(x: Any, origin: str) -> NDArray[Any]:
     """A NumPy array of numbers, from NumPy, torch, pandas or nested lists."""
     if isinstance(x, torch.Tensor):
         x = x.detach().cpu()
@@ -171,7 +171,7 @@ def as_array(x: Any, origin: str) -> NDArray[Any]:
     return array
 
 
-def canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
+def to_canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
     """Float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3)."""
     if x.dtype.kind not in "biuf":
         raise DataError(f"{origin} holds {x.dtype} instead of numbers; convert it to numbers")

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from paretoda.data.labels import Labels, from_integers
-from paretoda.data.open.arrays import ArraySamples, array_samples, as_array, canonical
-from paretoda.data.open.decoding import pixels
-from paretoda.data.samples import Image8, Index, Kind, content_hash, peeked
+from paretoda.data.labels import Labels, labels_from_integers
+from paretoda.data.open.arrays import ArraySamples, make_array_samples, to_array, to_canonical
+from paretoda.data.open.decoding import read_pixels
+from paretoda.data.samples import Image8, Index, Kind, content_hash, spread_positions
 from paretoda.errors import DataError
 
 _ORIGIN = "the dataset"
@@ -48,7 +48,9 @@ class DatasetSamples:
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Of a few items."""
-        return [(*image.shape, 1) if image.ndim == 2 else image.shape for image in self.read(peeked(len(self)))]
+        return [
+            (*image.shape, 1) if image.ndim == 2 else image.shape for image in self.read(spread_positions(len(self)))
+        ]
 
 
 def open_dataset(dataset: Any, *, labelled: bool) -> ArraySamples | DatasetSamples:
@@ -59,15 +61,15 @@ def open_dataset(dataset: Any, *, labelled: bool) -> ArraySamples | DatasetSampl
     if count == 0:
         raise DataError("the dataset has no samples; give at least one")
     first = _input(dataset[0])
-    if not isinstance(first, Image.Image) and as_array(first, _ORIGIN).ndim == 1:
+    if not isinstance(first, Image.Image) and to_array(first, _ORIGIN).ndim == 1:
         items = [dataset[place] for place in range(count)]
-        x = np.stack([as_array(_input(item), _ORIGIN) for item in items])
-        return array_samples(x, _labels(items) if labelled else None, _classes(dataset), origin=_ORIGIN)
+        x = np.stack([to_array(_input(item), _ORIGIN) for item in items])
+        return make_array_samples(x, _labels(items) if labelled else None, _classes(dataset), origin=_ORIGIN)
     _image(first)
     if not labelled:
         return DatasetSamples(dataset)
     y = _labels([(None, *_label(dataset[place])) for place in range(count)])
-    return DatasetSamples(dataset, from_integers(y, _classes(dataset), _ORIGIN))
+    return DatasetSamples(dataset, labels_from_integers(y, _classes(dataset), _ORIGIN))
 
 
 def _input(item: Any) -> Any:
@@ -82,7 +84,7 @@ def _labels(items: Sequence[Any]) -> Any:
     labels = [_label(item) for item in items]
     if not all(labels):
         raise DataError("the dataset gives no labels; its items must be pairs (x, y)")
-    return np.array([as_array(label[0], _ORIGIN) for label in labels])
+    return np.array([to_array(label[0], _ORIGIN) for label in labels])
 
 
 def _classes(dataset: Any) -> Any:
@@ -92,6 +94,6 @@ def _classes(dataset: Any) -> Any:
 
 def _image(x: Any) -> Image8:
     if isinstance(x, Image.Image):
-        return pixels(x)
-    image: Image8 = canonical(as_array(x, _ORIGIN)[None], _ORIGIN)[0]
+        return read_pixels(x)
+    image: Image8 = to_canonical(to_array(x, _ORIGIN)[None], _ORIGIN)[0]
     return image

@@ -12,7 +12,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from paretoda.data.samples import Image8
 from paretoda.errors import DataError
-from paretoda.io.limits import PIXELS, check_pixels, most_pixels
+from paretoda.io.limits import PIXELS, check_pixels, max_pixels
 
 _JPEG = (".jpg", ".jpeg", ".jpe", ".jfif")
 _NETPBM = (".ppm", ".pgm", ".pbm", ".pnm")
@@ -44,7 +44,7 @@ def open_image(path: Path) -> Image.Image:
     """
     if not os.path.isfile(path):  # opening a pipe would wait for ever
         raise FileNotFoundError(f"{path} is no file")
-    limit = most_pixels()
+    limit = max_pixels()
     if Image.MAX_IMAGE_PIXELS is not None and limit > Image.MAX_IMAGE_PIXELS:
         Image.MAX_IMAGE_PIXELS = limit  # the user lifted the limit, so that Pillow's goes up, too
     with warnings.catch_warnings():
@@ -64,7 +64,7 @@ def _formats() -> tuple[str, ...]:
     return tuple(name for name in _FORMATS if name in Image.OPEN)
 
 
-def pixels(image: Image.Image) -> Image8:
+def read_pixels(image: Image.Image) -> Image8:
     """The pixels, shape (h, w) where the image is grey, otherwise (h, w, 3)."""
     return _eight_bits(ImageOps.exif_transpose(image))
 
@@ -92,7 +92,7 @@ def check_file(path: Path, *, thorough: bool) -> None:
     decode(path, at_least=1)
 
 
-def shape_of(path: Path) -> tuple[int, int, int]:
+def read_shape(path: Path) -> tuple[int, int, int]:
     """Height, width and channels after decoding, from the file's header alone where it is upright."""
     try:
         with open_image(path) as image:
@@ -132,7 +132,7 @@ def _deep(image: Image.Image) -> Image8:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    return unreadable(
+    return unreadable_error(
         path,
         error,
         missing="correct the path, or leave such files out with --skip-bad",
@@ -140,7 +140,7 @@ def _unreadable(path: Path, error: Exception) -> DataError:
     )
 
 
-def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> DataError:
+def unreadable_error(path: Path, error: Exception, *, missing: str, broken: str) -> DataError:
     """The error of an image file that cannot be read.
 
     Args:
@@ -162,7 +162,7 @@ def unreadable(path: Path, error: Exception, *, missing: str, broken: str) -> Da
     elif isinstance(error, UnidentifiedImageError):
         reason = "is not an image"
     elif isinstance(error, Image.DecompressionBombError):
-        reason = f"has more pixels than the {most_pixels()} that are allowed ({PIXELS} lifts the limit)"
+        reason = f"has more pixels than the {max_pixels()} that are allowed ({PIXELS} lifts the limit)"
     else:
         reason = f"is damaged or truncated ({error})"
     return DataError(f"{path} {reason}; {broken}")

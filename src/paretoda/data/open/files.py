@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, listed
-from paretoda.data.open.decoding import check_file, decode, shape_of
+from paretoda.data.labels import Labels, shorten_names
+from paretoda.data.open.decoding import check_file, decode, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
-from paretoda.data.samples import Image8, Index, Kind, Progress, content_hash, peeked
+from paretoda.data.samples import Image8, Index, Kind, Progress, content_hash, spread_positions
 from paretoda.errors import DataError
 
 _END = b"\0"
@@ -69,7 +69,7 @@ class FileList:
         return ends.astype(np.uint32) if len(self.joined) < 2**32 else ends
 
 
-LOOKED_AT = 1000
+CHECKED_FILES = 1000
 """Of larger sets so many files are looked at before the start, spread evenly; the doctor looks at all."""
 
 
@@ -101,7 +101,7 @@ class FileSamples:
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [printable(self.paths.name(place)) for place in index]
+        return [to_printable(self.paths.name(place)) for place in index]
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the files' bytes."""
@@ -109,7 +109,7 @@ class FileSamples:
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Of a few files, from their headers."""
-        return [shape_of(self.paths[place]) for place in peeked(len(self))]
+        return [read_shape(self.paths[place]) for place in spread_positions(len(self))]
 
     def kept(self, keep: Index) -> FileSamples:
         """These samples."""
@@ -117,14 +117,14 @@ class FileSamples:
         return replace(self, paths=self.paths.kept(keep), labels=labels)
 
 
-def checked(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
+def check_samples(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
     """The same samples if those files that are looked at are whole images.
 
     With `skip_bad` those that are, and a note that names the others: leaving files out needs certainty, so that every
     file is then decoded once.
     """
-    places = range(len(samples)) if skip_bad else peeked(len(samples), LOOKED_AT)
-    bad = unreadable(samples.paths, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    places = range(len(samples)) if skip_bad else spread_positions(len(samples), CHECKED_FILES)
+    bad = find_unreadable(samples.paths, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
     if bad and not skip_bad:
         raise next(iter(bad.values()))
     if len(places) < len(samples):
@@ -135,11 +135,11 @@ def checked(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) 
     keep = [place for place in places if place not in bad]
     if not keep:
         raise DataError(f"none of the {len(samples)} image files can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} unreadable image files were left out: {listed(samples.names(sorted(bad)))}."
+    note = f"{len(bad)} unreadable image files were left out: {shorten_names(samples.names(sorted(bad)))}."
     return replace(samples.kept(keep), notes=(*samples.notes, note))
 
 
-def unreadable(
+def find_unreadable(
     paths: FileList,
     places: Sequence[int],
     *,
@@ -152,10 +152,10 @@ def unreadable(
     def check(place: int) -> None:
         check_file(paths[place], thorough=thorough)
 
-    return failures(check, places, stop=stop, progress=progress)
+    return find_failures(check, places, stop=stop, progress=progress)
 
 
-def failures(
+def find_failures(
     check: Callable[[int], None], places: Sequence[int], *, stop: bool, progress: Progress | None
 ) -> dict[int, DataError]:
     """The positions at which a check raises, and what; it runs on all cores.
@@ -186,6 +186,6 @@ def failures(
     return bad
 
 
-def printable(name: str) -> str:
+def to_printable(name: str) -> str:
     """The name without bytes that are no UTF-8, so that it can be written into any table."""
     return os.fsencode(name).decode("utf-8", errors="replace")

@@ -15,8 +15,8 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.labels import from_names, listed
-from paretoda.data.open.arrays import reading_npz
+from paretoda.data.labels import labels_from_names, shorten_names
+from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples
 from paretoda.data.samples import content_hash
@@ -29,7 +29,7 @@ Stamp = tuple[int, int, int]
 
 
 @dataclass(eq=False)
-class Walk:
+class FolderScan:
     """What a walk found; names are relative to the folder, with slashes.
 
     Args:
@@ -45,14 +45,14 @@ class Walk:
     whole: bool = True
 
 
-def walk(folder: Path, *, by_class: bool) -> Walk:
+def scan_folder(folder: Path, *, by_class: bool) -> FolderScan:
     """Scan a folder and all below it; links are followed, but not in circles, and hidden names do not count.
 
     Args:
         folder: where to start.
         by_class: what is linked into two of its sub-folders belongs to both; otherwise it counts once.
     """
-    found = Walk()
+    found = FolderScan()
     root = os.path.realpath(folder)
     below = _scan(folder, "", found)
     if by_class:
@@ -66,7 +66,7 @@ def walk(folder: Path, *, by_class: bool) -> Walk:
     return found
 
 
-def stamp(folder: Path) -> Stamp:
+def read_stamp(folder: Path) -> Stamp:
     """What changes when a file is added to a folder, removed or renamed."""
     known = folder.stat()
     return known.st_mtime_ns, known.st_dev, known.st_ino
@@ -82,7 +82,7 @@ def is_image(name: str) -> bool:
     return os.path.splitext(name)[1].lower() in SUFFIXES
 
 
-def _descend(folder: Path, waiting: list[str], seen: set[str], found: Walk) -> None:
+def _descend(folder: Path, waiting: list[str], seen: set[str], found: FolderScan) -> None:
     waiting = waiting[::-1]
     while waiting:
         name = waiting.pop()
@@ -92,13 +92,13 @@ def _descend(folder: Path, waiting: list[str], seen: set[str], found: Walk) -> N
             waiting += _scan(folder, name, found)[::-1]
 
 
-def _scan(folder: Path, name: str, found: Walk) -> list[str]:
+def _scan(folder: Path, name: str, found: FolderScan) -> list[str]:
     """Add a folder's files to what was found; its sub-folders, sorted."""
     place = folder / name
     prefix = f"{name}/" if name else ""
     below = []
     try:
-        found.folders[name] = stamp(place)
+        found.folders[name] = read_stamp(place)
         entries = os.scandir(place)
     except OSError:
         if not name:
@@ -139,7 +139,7 @@ def cache_folder() -> Path:
     return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paretoda"
 
 
-def walked(folder: Path, *, by_class: bool, cached: bool = True) -> Walk:
+def scan_with_cache(folder: Path, *, by_class: bool, cached: bool = True) -> FolderScan:
     """The walk of a folder, from the cache where that still holds.
 
     Args:
@@ -148,15 +148,15 @@ def walked(folder: Path, *, by_class: bool, cached: bool = True) -> Walk:
         cached: False neither reads nor writes the cache.
     """
     if not cached:
-        return walk(folder, by_class=by_class)
+        return scan_folder(folder, by_class=by_class)
     try:
         file = cache_folder() / "index" / f"{_key(folder, by_class)}.npz"
     except RuntimeError:  # nobody's home
-        return walk(folder, by_class=by_class)
+        return scan_folder(folder, by_class=by_class)
     found = _read(file, folder)
     if found is None:
         before = time.time_ns()
-        found = walk(folder, by_class=by_class)
+        found = scan_folder(folder, by_class=by_class)
         newest = max(mark[0] for mark in found.folders.values())
         if len(found.images) >= _WORTH and newest < before - _SETTLED and found.whole:
             _write(file, found)
@@ -169,22 +169,24 @@ def _key(folder: Path, by_class: bool) -> str:
     return hashlib.sha256(json.dumps(rules).encode() + place).hexdigest()[:32]
 
 
-def _read(file: Path, folder: Path) -> Walk | None:
+def _read(file: Path, folder: Path) -> FolderScan | None:
     """The kept walk; None where there is none that can be trusted."""
     if not file.is_file():
         return None
     try:
-        with reading_npz(file) as arrays:
+        with open_npz_file(file) as arrays:
             facts: dict[str, Any] = json.loads(arrays["facts"].tobytes())
             images = FileList(folder, arrays["images"].tobytes()).names()
         folders = {name: (int(when), int(device), int(number)) for name, (when, device, number) in facts["folders"]}
-        fresh = len(images) == facts["images"] and all(stamp(folder / name) == mark for name, mark in folders.items())
-        return Walk(images, int(facts["others"]), folders) if fresh and "" in folders else None
+        fresh = len(images) == facts["images"] and all(
+            read_stamp(folder / name) == mark for name, mark in folders.items()
+        )
+        return FolderScan(images, int(facts["others"]), folders) if fresh and "" in folders else None
     except (DataError, OSError, ValueError, KeyError, TypeError):
         return None
 
 
-def _write(file: Path, found: Walk) -> None:
+def _write(file: Path, found: FolderScan) -> None:
     facts = {"images": len(found.images), "others": found.others, "folders": list(found.folders.items())}
     images = FileList.of(Path(), found.images).joined
     text = json.dumps(facts).encode()
@@ -203,23 +205,23 @@ def _write(file: Path, found: Walk) -> None:
             raise
 
 
-def unlabelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
+def open_unlabelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
     """All images below the folder, in an order that does not depend on sub-folders: they might be classes.
 
     Args:
         folder: of images, and folders of images.
         cached: whether the list of a large folder's files is kept for the next time.
     """
-    found = walked(folder, by_class=False, cached=cached)
+    found = scan_with_cache(folder, by_class=False, cached=cached)
     if not found.images:
         raise DataError(f"{folder} has no image files; give a folder with images such as .jpg or .png")
     ordered = _forgetting_folders(folder, found.images)
     return FileSamples(FileList.of(folder, ordered), notes=_ignored(folder, found.others))
 
 
-def labelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
+def open_labelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
     """The images below each sub-folder, which names their class; `cached` as above."""
-    found = walked(folder, by_class=True, cached=cached)
+    found = scan_with_cache(folder, by_class=True, cached=cached)
     inside = [name for name in found.images if "/" in name]
     strays = len(found.images) - len(inside)
     if not inside:
@@ -230,19 +232,19 @@ def labelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
     notes = _ignored(folder, found.others)
     empty = sorted({name for name in found.folders if name and "/" not in name} - set(names))
     if empty:
-        notes += (f"{folder}: sub-folders without images are no classes: {listed(empty)}.",)
+        notes += (f"{folder}: sub-folders without images are no classes: {shorten_names(empty)}.",)
     if strays:
         notes += (f"{folder}: {strays} images outside the class sub-folders are ignored.",)
-    return FileSamples(FileList.of(folder, inside), from_names(names), notes)
+    return FileSamples(FileList.of(folder, inside), labels_from_names(names), notes)
 
 
 def find_images(folder: Path, *, cached: bool = False) -> tuple[FileList, int]:
     """The image files at any depth, sorted by path, and the number of other files; hidden ones do not count."""
-    found = walked(folder, by_class=False, cached=cached)
+    found = scan_with_cache(folder, by_class=False, cached=cached)
     return FileList.of(folder, found.images), found.others
 
 
-def visible_folders(folder: Path) -> list[Path]:
+def list_visible_folders(folder: Path) -> list[Path]:
     """The sub-folders that are neither hidden nor left behind by an archiver, sorted."""
     return sorted(sub for sub in folder.iterdir() if sub.is_dir() and is_visible(sub.name))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from paretoda.data.labels import from_names
+from paretoda.data.labels import labels_from_names
 from paretoda.data.open.files import FileList, FileSamples
 from paretoda.data.open.folders import is_image
 from paretoda.errors import DataError
@@ -35,7 +35,7 @@ def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSa
             names.append(label)
     if not shown:
         raise DataError(f"{file} lists no images; write one `path label` per line")
-    labels = from_names(names) if labelled else None
+    labels = labels_from_names(names) if labelled else None
     return FileSamples(FileList.of(root, shown), labels)
 
 

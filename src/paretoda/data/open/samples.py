@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import torch
 
-from paretoda.data.labels import matched
-from paretoda.data.open.arrays import ArraySamples, array_samples, check_finite, open_npz
+from paretoda.data.labels import match_labels
+from paretoda.data.open.arrays import ArraySamples, check_finite, make_array_samples, open_npz_samples
 from paretoda.data.open.datasets import DatasetSamples, open_dataset
 from paretoda.data.open.decoding import SUFFIXES
-from paretoda.data.open.files import FileList, FileSamples, checked
-from paretoda.data.open.folders import labelled_folder, unlabelled_folder
+from paretoda.data.open.files import FileList, FileSamples, check_samples
+from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.open.lists import open_list
 from paretoda.data.samples import Progress, Samples
 from paretoda.errors import DataError
@@ -44,11 +44,11 @@ def open_samples(
     """
     samples = open_unchecked(what, labelled=labelled, root=root, index_cache=index_cache)
     if isinstance(samples, FileSamples):
-        samples = checked(samples, skip_bad=skip_bad, progress=progress)
+        samples = check_samples(samples, skip_bad=skip_bad, progress=progress)
     if isinstance(samples, ArraySamples) and samples.kind == "features":
-        check_finite(samples.x, described(what))
+        check_finite(samples.x, describe_origin(what))
     if samples.labels is not None and classes is not None:
-        samples = replace(samples, labels=matched(samples.labels, classes, described(what)))
+        samples = replace(samples, labels=match_labels(samples.labels, classes, describe_origin(what)))
     return samples
 
 
@@ -63,30 +63,34 @@ def open_unchecked(
     if isinstance(what, tuple):
         if len(what) not in (2, 3):
             raise DataError(f"a tuple of {len(what)} is no data set; give (x, y) or (x, y, classes)")
-        return array_samples(*what) if labelled else array_samples(what[0])
+        return make_array_samples(*what) if labelled else make_array_samples(what[0])
     if isinstance(what, (np.ndarray, torch.Tensor, list)) or hasattr(what, "to_numpy"):
         if labelled:
             raise DataError("the array has no labels; give a tuple (x, y) or (x, y, classes)")
-        return array_samples(what)
+        return make_array_samples(what)
     if isinstance(what, torch.utils.data.Dataset) or hasattr(what, "__getitem__"):
         return open_dataset(what, labelled=labelled)
     raise DataError(f"a {type(what).__name__} is no data set; give a path, arrays (x, y) or a torch Dataset")
 
 
-def described(what: Any) -> str:
+def describe_origin(what: Any) -> str:
     """What an error calls it."""
     return str(what) if isinstance(what, (str, Path)) else "the data"
 
 
 def _open_path(path: Path, labelled: bool, root: Path | None, index_cache: bool) -> ArraySamples | FileSamples:
     if path.is_dir():
-        return labelled_folder(path, cached=index_cache) if labelled else unlabelled_folder(path, cached=index_cache)
+        return (
+            open_labelled_folder(path, cached=index_cache)
+            if labelled
+            else open_unlabelled_folder(path, cached=index_cache)
+        )
     if not path.exists():
         raise DataError(f"{path} does not exist; give an image folder, an .npz file or a list of `path label` lines")
     if not path.is_file():
         raise DataError(f"{path} is neither a file nor a folder; give an image folder, an .npz file or a list file")
     if path.suffix.lower() == ".npz":
-        return open_npz(path, labelled=labelled)
+        return open_npz_samples(path, labelled=labelled)
     if path.suffix.lower() in SUFFIXES:
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with one sub-folder per class")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from paretoda.core.seeds import derived_seed
-from paretoda.data.batching import Places, split
-from paretoda.data.labels import listed
-from paretoda.data.samples import Progress, peeked
+from paretoda.data.batching import Positions, split_positions
+from paretoda.data.labels import shorten_names
+from paretoda.data.samples import Progress, spread_positions
 from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair
-from paretoda.data.segmentation.rows import SceneRows, scene_rows
+from paretoda.data.segmentation.rows import SceneRows, make_scene_rows
 from paretoda.data.segmentation.samples import FileScenes, SceneSamples, Size
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
@@ -31,13 +31,13 @@ _FAR = 0.5
 """Sequences are held out where their share comes closer to the wanted one than by this part of it."""
 
 
-def sequence_of(name: str) -> str | None:
+def sequence_name(name: str) -> str | None:
     """City and sequence of a frame of Cityscapes; None where the name tells nothing."""
     match = _CITYSCAPES.fullmatch(PurePath(name).name)
     return match and match["sequence"]
 
 
-def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> tuple[Places, Places]:
+def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> tuple[Positions, Positions]:
     """Training and held-out positions, both sorted; by whole sequences where the names tell them.
 
     Sequences are taken in a random order as long as they fit into the share. Where that misses it by more than half,
@@ -49,10 +49,10 @@ def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> 
         seed: of the run.
         stream: of the domain.
     """
-    found = [sequence_of(name) for name in names]
+    found = [sequence_name(name) for name in names]
     known = [sequence for sequence in found if sequence is not None]
     if share <= 0 or len(known) < len(found) or len(set(known)) < 2:
-        return split(len(names), share, seed, stream)
+        return split_positions(len(names), share, seed, stream)
     places = defaultdict(list)
     for place, sequence in enumerate(known):
         places[sequence].append(place)
@@ -63,7 +63,7 @@ def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> 
         if len(held) + len(groups[turn]) <= wanted:
             held += groups[turn]
     if len(held) < (1 - _FAR) * wanted:
-        return split(len(names), share, seed, stream)
+        return split_positions(len(names), share, seed, stream)
     out = np.zeros(len(names), dtype=bool)
     out[held] = True
     return np.flatnonzero(~out), np.flatnonzero(out)
@@ -89,8 +89,8 @@ def make_scene_pair(
         translation: gives the source's training batches the target's looks.
         progress: called while files are checked.
     """
-    ours, theirs = open_both(source, target, settings, progress)
-    train, held = split(len(ours), settings.held_out, settings.seed, "split-source")
+    ours, theirs = open_domains(source, target, settings, progress)
+    train, held = split_positions(len(ours), settings.held_out, settings.seed, "split-source")
     target_train, target_held = split_scenes(
         theirs.names(range(len(theirs))), settings.held_out, settings.seed, "split-target"
     )
@@ -102,16 +102,16 @@ def make_scene_pair(
             "the number of training images in the smaller domain."
         )
         settings = replace(settings, batch_size=largest)
-    for_source, for_target = scene_transforms(theirs, settings)
-    rows = scene_rows(ours, for_source), scene_rows(theirs, for_target)
-    train, held = labelled_parts(rows[0], train, held)
+    for_source, for_target = make_scene_transforms(theirs, settings)
+    rows = make_scene_rows(ours, for_source), make_scene_rows(theirs, for_target)
+    train, held = ensure_labelled_parts(rows[0], train, held)
     notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
     parts = train, held, target_train, target_held
     workers = settings.reading.threads(files=isinstance(ours, FileScenes) and isinstance(theirs, FileScenes))
     return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes), workers)
 
 
-def open_both(
+def open_domains(
     source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
 ) -> tuple[SceneSamples, SceneSamples]:
     """Both domains, checked against each other."""
@@ -137,7 +137,7 @@ def check_counts(source: SceneSamples, target: SceneSamples, least: int) -> None
         raise DataError(f"the target has {len(target)} images; collect at least {max(2, least)}")
 
 
-def labelled_parts(source: SceneRows, train: Places, held: Places) -> tuple[Places, Places]:
+def ensure_labelled_parts(source: SceneRows, train: Positions, held: Positions) -> tuple[Positions, Positions]:
     """The source's parts, each with a labelled pixel: where one has none, two images change places.
 
     Only as many label maps are read as it takes to find a label, mostly one of each part.
@@ -148,7 +148,7 @@ def labelled_parts(source: SceneRows, train: Places, held: Places) -> tuple[Plac
         held: positions of the held-out part; may be empty.
     """
 
-    def labelled(places: Places) -> Iterator[int]:
+    def labelled(places: Positions) -> Iterator[int]:
         return (int(place) for place in places if (source.maps(np.array([place])) != IGNORE).any())
 
     found = [next(labelled(part), None) for part in (train, held)]
@@ -166,7 +166,7 @@ def labelled_parts(source: SceneRows, train: Places, held: Places) -> tuple[Plac
     return swapped if rich is train else swapped[::-1]
 
 
-def scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple[SceneTransform, SceneTransform]:
+def make_scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple[SceneTransform, SceneTransform]:
     """The source's and the target's; only the source's knows chance."""
     size = settings.size or _own_size(target)
     convention = CONVENTIONS[settings.convention]
@@ -176,17 +176,17 @@ def scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple
 
 def _own_size(samples: SceneSamples) -> Size:
     # The middle one of a few, so that one odd image decides nothing.
-    sizes = sorted(samples.sizes(peeked(len(samples))))
+    sizes = sorted(samples.sizes(spread_positions(len(samples))))
     width, height = sizes[len(sizes) // 2]
     factor = min(1.0, _LONGEST / max(width, height))
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
 def _about_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
-    seen = sorted(set(samples.sizes(peeked(len(samples)))))
+    seen = sorted(set(samples.sizes(spread_positions(len(samples)))))
     if seen == [size]:
         return []
-    shown = listed([f"{width}x{height}" for width, height in seen])
+    shown = shorten_names([f"{width}x{height}" for width, height in seen])
     note = f"The {domain}'s images ({shown}) are resized to {size[0]}x{size[1]}."
     stretched = [abs(np.log((width / height) / (size[0] / size[1]))) for width, height in seen]
     return [note[:-1] + ", which changes their proportions."] if max(stretched) > np.log(1.1) else [note]
@@ -195,4 +195,4 @@ def _about_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
 def _about_names(source: SceneSamples, target: SceneSamples) -> list[str]:
     pairs: Sequence[tuple[str, str]] = list(zip(source.classes, target.classes or source.classes, strict=True))
     different = [f"{ours} / {theirs}" for ours, theirs in pairs if ours != theirs]
-    return [f"Some classes have other names in source / target: {listed(different)}."] if different else []
+    return [f"Some classes have other names in source / target: {shorten_names(different)}."] if different else []

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretoda.data.doctor.findings import Finding, attempt, shared_samples
-from paretoda.data.labels import listed
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples
+from paretoda.data.labels import shorten_names
 from paretoda.data.samples import Progress
 from paretoda.data.segmentation.build_pair import check_counts
-from paretoda.data.segmentation.opening import check_classes, number_classes, open_unchecked, unusable
+from paretoda.data.segmentation.opening import check_classes, find_unusable, number_classes, open_unchecked
 from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.types import IGNORE
@@ -42,15 +42,15 @@ def examine_scenes(
     opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
     theirs = opened and _looked_at("target", opened, settings, found, progress)
     if ours is not None:
-        found += about_labels(ours)
+        found += examine_label_maps(ours)
     if ours is not None and theirs is not None:
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
-        found += shared_samples(ours, theirs, "images")
+        found += find_shared_samples(ours, theirs, "images")
     return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
 
 
-def about_labels(source: SceneSamples) -> list[Finding]:
+def examine_label_maps(source: SceneSamples) -> list[Finding]:
     """The classes' shares of the pixels, classes that never occur, and images without any label."""
     counts = np.zeros(IGNORE + 1, dtype=np.int64)
     empty = []
@@ -70,14 +70,16 @@ def about_labels(source: SceneSamples) -> list[Finding]:
         return found
     absent = [name for name, share in zip(names, shares, strict=True) if share == 0]
     if absent:
-        text = f"These classes have no source pixel: {listed(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source pixel: {shorten_names(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, share in zip(names, shares, strict=True) if 0 < share < _RARE]
     if rare:
-        text = f"These classes have less than {_RARE:.1%} of the pixels: {listed(rare)}; consider class weights."
+        text = f"These classes have less than {_RARE:.1%} of the pixels: {shorten_names(rare)}; consider class weights."
         found.append(Finding("warning", "source", text))
     if empty:
-        text = f"{len(empty)} of {len(source)} source images have no label at all ({listed(empty)}); remove them."
+        text = (
+            f"{len(empty)} of {len(source)} source images have no label at all ({shorten_names(empty)}); remove them."
+        )
         found.append(Finding("warning", "source", text))
     if len(source) - len(empty) == 1:
         text = "Only one source image has labelled pixels; label one more, so that one is held out."
@@ -105,7 +107,7 @@ def _looked_at(
 def _usable(
     domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
 ) -> FileScenes | None:
-    bad = unusable(scenes, range(len(scenes)), thorough=True, progress=progress)
+    bad = find_unusable(scenes, range(len(scenes)), thorough=True, progress=progress)
     keep = [place for place in range(len(scenes)) if place not in bad]
     severity: Literal["error", "warning"] = "warning" if settings.skip_bad and keep else "error"
     found += [Finding(severity, domain, f"{error}.") for error in list(bad.values())[:5]]
@@ -116,6 +118,6 @@ def _usable(
 
 def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
     sizes = Counter(f"{width}x{height}" for width, height in scenes.sizes(range(len(scenes))))
-    shown = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+    shown = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
     more = "; all are resized to one" if len(sizes) > 1 else ""
     return Finding("info", domain, f"The {domain} has {len(scenes)} images of {shown}{more}.")

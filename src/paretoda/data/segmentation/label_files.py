@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.open.decoding import open_image, unreadable
+from paretoda.data.open.decoding import open_image, unreadable_error
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
@@ -33,7 +33,7 @@ def read_ids(path: Path) -> NDArray[np.uint8]:
     return values.astype(np.uint8)
 
 
-def size_of(path: Path) -> tuple[int, int]:
+def read_size(path: Path) -> tuple[int, int]:
     """Width and height, from the file's header."""
     try:
         with open_image(path) as image:
@@ -42,7 +42,7 @@ def size_of(path: Path) -> tuple[int, int]:
         raise _unreadable(path, error) from error
 
 
-def palette_of(path: Path) -> list[tuple[int, ...]] | None:
+def read_palette(path: Path) -> list[tuple[int, ...]] | None:
     """The colours of the ids, None where the file has none."""
     try:
         with open_image(path) as image:
@@ -86,7 +86,7 @@ def _bits(path: Path) -> int:
 
 
 def _unreadable(path: Path, error: Exception) -> DataError:
-    return unreadable(
+    return unreadable_error(
         path,
         error,
         missing="add this label file, or remove its image",

@@ -76,7 +76,7 @@ class LabelTable:
         return self.lookup[ids]
 
 
-def palette(count: int) -> tuple[Colour, ...]:
+def make_palette(count: int) -> tuple[Colour, ...]:
     """Colours that are all different and none of them black, the same for the same count's beginning."""
     colours = []
     for place in range(count):
@@ -183,7 +183,7 @@ TABLES = {
 }
 """Tables by name."""
 
-ABOUT = {
+TABLE_DESCRIPTIONS = {
     "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
     "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
     "gta5": "As cityscapes, whose numbers GTA5's label files have.",
@@ -204,16 +204,16 @@ def find_table(table: LabelTable | str) -> LabelTable:
     return TABLES[table]
 
 
-def plain_table(names: Sequence[str]) -> LabelTable:
+def make_plain_table(names: Sequence[str]) -> LabelTable:
     """The table of files that hold classes 0..K-1 themselves, with well-known colours where all names are known."""
-    return LabelTable(tuple(names), colours_of(names), tuple((cls, cls) for cls in range(len(names))))
+    return LabelTable(tuple(names), choose_colours(names), tuple((cls, cls) for cls in range(len(names))))
 
 
-def colours_of(names: Sequence[str]) -> tuple[Colour, ...]:
+def choose_colours(names: Sequence[str]) -> tuple[Colour, ...]:
     """Cityscapes' or CamVid's colours where one of them has all these names, otherwise generated ones."""
     for table in (CITYSCAPES, CAMVID):
         known = dict(zip(table.names, table.colours, strict=True))
         clean = [_ALIASES.get(name, name) for name in names]
         if all(name in known for name in clean):
             return tuple(known[name] for name in clean)
-    return palette(len(names))
+    return make_palette(len(names))

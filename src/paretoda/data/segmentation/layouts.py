@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from paretoda.data.open.files import FileList
-from paretoda.data.open.folders import find_images, unlabelled_folder
-from paretoda.data.segmentation.label_files import palette_of
+from paretoda.data.open.folders import find_images, open_unlabelled_folder
+from paretoda.data.segmentation.label_files import read_palette
 from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA, LabelTable
 from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import DataError
@@ -23,7 +23,7 @@ _TELLING = (7, 8, 11, 23, 26)
 
 
 @dataclass(frozen=True)
-class Request:
+class FolderRequest:
     """What is wanted of a folder.
 
     Args:
@@ -39,9 +39,9 @@ class Request:
     cached: bool = False
 
 
-def find_scenes(request: Request) -> FileScenes:
+def find_scenes(request: FolderRequest) -> FileScenes:
     """The scenes of a folder in the first layout that fits; `table` is None where the layout leaves it open."""
-    layouts: tuple[Callable[[Request], FileScenes | None], ...] = (_cityscapes, _synthia, _camvid, _two_folders)
+    layouts: tuple[Callable[[FolderRequest], FileScenes | None], ...] = (_cityscapes, _synthia, _camvid, _two_folders)
     for layout in layouts:
         found = layout(request)
         if found is not None:
@@ -51,11 +51,11 @@ def find_scenes(request: Request) -> FileScenes:
             f"{request.folder} has no label maps that are known; give the root of GTA5, Cityscapes, SYNTHIA or CamVid, "
             "or a folder with images/ and labels/"
         )
-    files = unlabelled_folder(request.folder, cached=request.cached)
+    files = open_unlabelled_folder(request.folder, cached=request.cached)
     return FileScenes(files.paths, notes=files.notes)
 
 
-def _cityscapes(request: Request) -> FileScenes | None:
+def _cityscapes(request: FolderRequest) -> FileScenes | None:
     root, split = request.folder, request.split
     if root.name in _SPLITS and root.parent.name == "leftImg8bit":
         root, split = root.parent.parent, root.name
@@ -85,14 +85,14 @@ def _cityscapes_label(name: str, ending: str) -> str:
     return str(path.with_name(path.stem.removesuffix(_LEFT) + ending))
 
 
-def _synthia(request: Request) -> FileScenes | None:
+def _synthia(request: FolderRequest) -> FileScenes | None:
     images, labels = request.folder / "RGB", request.folder / "GT" / "LABELS"
     if not (images.is_dir() and (request.folder / "GT").is_dir()):
         return None
     return _by_name(request, images, labels, SYNTHIA)
 
 
-def _camvid(request: Request) -> FileScenes | None:
+def _camvid(request: FolderRequest) -> FileScenes | None:
     folder, split = request.folder, request.split
     if folder.name in _SPLITS and folder.with_name(f"{folder.name}annot").is_dir():
         return _by_name(request, folder, folder.with_name(f"{folder.name}annot"), CAMVID)
@@ -101,7 +101,7 @@ def _camvid(request: Request) -> FileScenes | None:
     return _by_name(request, _split_folder(folder, split), folder / f"{split}annot", CAMVID)
 
 
-def _two_folders(request: Request) -> FileScenes | None:
+def _two_folders(request: FolderRequest) -> FileScenes | None:
     images, labels = request.folder / "images", request.folder / "labels"
     if not (images.is_dir() and labels.is_dir()):
         return None
@@ -113,14 +113,14 @@ def _two_folders(request: Request) -> FileScenes | None:
 
 
 def _has_cityscapes_colours(label: Path) -> bool:
-    colours = palette_of(label)
+    colours = read_palette(label)
     if colours is None:
         return False
     known = {value: CITYSCAPES.colours[cls] for value, cls in CITYSCAPES.ids}
     return all(value < len(colours) and colours[value] == known[value] for value in _TELLING)
 
 
-def _by_name(request: Request, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
+def _by_name(request: FolderRequest, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
     """Label files have their image's name, but are always PNGs."""
     found = _images(images, request)
     if not request.labelled:
@@ -129,7 +129,7 @@ def _by_name(request: Request, images: Path, labels: Path, table: LabelTable | N
     return FileScenes(found, FileList.of(labels, partners), table)
 
 
-def _images(folder: Path, request: Request) -> FileList:
+def _images(folder: Path, request: FolderRequest) -> FileList:
     images, _ = find_images(folder, cached=request.cached)
     if not images:
         raise DataError(f"{folder} has no image files; give a folder with images such as .png or .jpg")

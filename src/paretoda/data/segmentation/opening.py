@@ -12,21 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.labels import class_names, listed
+from paretoda.data.labels import class_names, shorten_names
 from paretoda.data.open.decoding import SUFFIXES, decode
-from paretoda.data.open.files import LOOKED_AT, FileList, failures
+from paretoda.data.open.files import CHECKED_FILES, FileList, find_failures
 from paretoda.data.open.lists import read_text
-from paretoda.data.samples import Progress, peeked
-from paretoda.data.segmentation.label_files import read_ids, size_of
-from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, plain_table
-from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
+from paretoda.data.samples import Progress, spread_positions
+from paretoda.data.segmentation.label_files import read_ids, read_size
+from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, make_plain_table
+from paretoda.data.segmentation.layouts import SLACK, FolderRequest, find_scenes
 from paretoda.data.segmentation.samples import (
     ArrayScenes,
     FileScenes,
     SceneSamples,
-    array_scenes,
     check_sizes,
-    numbered,
+    make_array_scenes,
+    number_names,
     open_npz_scenes,
 )
 from paretoda.errors import DataError
@@ -63,8 +63,8 @@ def open_scenes(
     scenes = open_unchecked(what, labelled=labelled, table=table, split=split, index_cache=index_cache)
     if not isinstance(scenes, FileScenes):
         return scenes
-    places = range(len(scenes)) if skip_bad else peeked(len(scenes), LOOKED_AT)
-    bad = unusable(scenes, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    places = range(len(scenes)) if skip_bad else spread_positions(len(scenes), CHECKED_FILES)
+    bad = find_unusable(scenes, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
     if bad and not skip_bad:
         raise next(iter(bad.values()))
     if len(places) < len(scenes):
@@ -88,15 +88,15 @@ def open_unchecked(
             raise DataError("these scenes were opened without labels; open them with labels")
         return what if labelled else what.without_labels()
     if isinstance(what, (str, Path)):
-        return _open_path(Request(Path(what).expanduser(), labelled, split, index_cache), table)
+        return _open_path(FolderRequest(Path(what).expanduser(), labelled, split, index_cache), table)
     if isinstance(what, tuple) and len(what) in (2, 3):
-        return array_scenes(*what, table=table) if labelled else array_scenes(what[0], table=table)
+        return make_array_scenes(*what, table=table) if labelled else make_array_scenes(what[0], table=table)
     if isinstance(what, tuple) or labelled:
         raise DataError("label maps are missing; give a path, or arrays (x, y) or (x, y, classes)")
-    return array_scenes(what, table=table)
+    return make_array_scenes(what, table=table)
 
 
-def unusable(
+def find_unusable(
     scenes: FileScenes,
     places: Sequence[int],
     *,
@@ -105,7 +105,7 @@ def unusable(
     progress: Progress | None = None,
 ) -> dict[int, DataError]:
     """Those of the positions whose scenes cannot be used, and why; only the first where `stop` is set."""
-    return failures(partial(check_scene, scenes, thorough=thorough), places, stop=stop, progress=progress)
+    return find_failures(partial(check_scene, scenes, thorough=thorough), places, stop=stop, progress=progress)
 
 
 def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
@@ -115,7 +115,7 @@ def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
         label = scenes.label_paths[place]
         if not os.path.isfile(label):
             raise DataError(f"{scenes.paths[place]} has no label file {label}; add it, or remove the image")
-        check_sizes(size, size_of(label), scenes.paths[place], label, scenes.slack)
+        check_sizes(size, read_size(label), scenes.paths[place], label, scenes.slack)
     if thorough:
         decode(scenes.paths[place])
         if scenes.label_paths is not None:
@@ -128,13 +128,13 @@ def check_classes(source: SceneSamples, other: SceneSamples) -> None:
     """Raises where both domains' classes are known and their numbers differ."""
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
-            f"the source has {len(source.classes)} classes ({listed(source.classes)}), the target has "
-            f"{len(other.classes)} ({listed(other.classes)}); give the target as a list of images, or read "
+            f"the source has {len(source.classes)} classes ({shorten_names(source.classes)}), the target has "
+            f"{len(other.classes)} ({shorten_names(other.classes)}); give the target as a list of images, or read "
             "the source's labels as the target's classes with --source-table NAME (`paretoda list tables`)"
         )
 
 
-def _open_path(request: Request, table: LabelTable | None) -> ArrayScenes | FileScenes:
+def _open_path(request: FolderRequest, table: LabelTable | None) -> ArrayScenes | FileScenes:
     path, labelled = request.folder, request.labelled
     if path.is_dir():
         return _with_table(find_scenes(request), table, path)
@@ -155,7 +155,7 @@ def _with_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> F
         names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
         if not names:
             raise DataError(f"{file} is empty; write the name of one class on each line")
-        table = plain_table(class_names(np.asarray(names), str(file)))
+        table = make_plain_table(class_names(np.asarray(names), str(file)))
     if table is None:
         return scenes
     return replace(scenes, table=table, slack=SLACK if table is CITYSCAPES else scenes.slack)
@@ -191,7 +191,7 @@ def _without(scenes: FileScenes, bad: dict[int, DataError]) -> FileScenes:
     keep: Sequence[int] = [place for place in range(len(scenes)) if place not in bad]
     if not keep:
         raise DataError(f"none of the {len(scenes)} scenes can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} scenes that cannot be read were left out: {listed(scenes.names(sorted(bad)))}."
+    note = f"{len(bad)} scenes that cannot be read were left out: {shorten_names(scenes.names(sorted(bad)))}."
     return scenes.kept(keep, (*scenes.notes, note))
 
 
@@ -208,4 +208,4 @@ def number_classes(scenes: FileScenes) -> FileScenes:
     if absent := set(range(most)).difference(*present):
         file = next(path for path, ids in zip(scenes.label_paths, present, strict=True) if most in ids)
         note += f" {len(absent)} of them have no pixel; see whether the label {most} in {file} is a mistake."
-    return replace(scenes, table=plain_table(numbered(1 + most)), notes=(*scenes.notes, note))
+    return replace(scenes, table=make_plain_table(number_names(1 + most)), notes=(*scenes.notes, note))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
 from paretoda.core.seeds import derived_seed
-from paretoda.data.batching import Places, batch_generator, endless
+from paretoda.data.batching import Positions, batch_generator, endless_order
 from paretoda.data.pair import Part
 from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.samples import Image8, Index
@@ -98,10 +98,10 @@ class ScenePair:
     colours: tuple[Colour, ...]
     source: SceneRows
     target: SceneRows
-    source_train: Places
-    source_held_out: Places
-    target_train: Places
-    target_held_out: Places
+    source_train: Positions
+    source_held_out: Positions
+    target_train: Positions
+    target_held_out: Positions
     translation: Translation | None = None
     notes: tuple[str, ...] = ()
     workers: int = 0
@@ -164,7 +164,7 @@ class ScenePair:
         if not part.endswith("source"):
             raise DataError(f"the part {part!r} has no labels: only the source has")
 
-        def maps(places: Places) -> Tensor:
+        def maps(places: Positions) -> Tensor:
             return torch.from_numpy(self.source.maps(places)).long()
 
         return prefetch_batches(maps, self._some(part, most), batch_size, self.workers)
@@ -196,7 +196,7 @@ class ScenePair:
         """The transform for new target data."""
         return self.target.transform
 
-    def places(self, part: Part) -> Places:
+    def places(self, part: Part) -> Positions:
         """The positions of a part among all scenes of its domain."""
         every = self._rows(part).samples
         return {
@@ -206,7 +206,7 @@ class ScenePair:
             "held-out-target": self.target_held_out,
         }.get(part, np.arange(len(every)))
 
-    def _some(self, part: Part, most: int | None) -> Places:
+    def _some(self, part: Part, most: int | None) -> Positions:
         places = self.places(part)
         if most is None or len(places) <= most:
             return places
@@ -226,9 +226,9 @@ class ScenePair:
     def _rows(self, part: Part) -> SceneRows:
         return self.source if part.endswith("source") else self.target
 
-    def _chosen(self, part: Part, index: Index | None) -> Places:
+    def _chosen(self, part: Part, index: Index | None) -> Positions:
         places = self.places(part)
         return places if index is None else places[np.asarray(index, dtype=np.int64)]
 
-    def _order(self, stream: str, size: int, step: int, count: int) -> Places:
-        return endless(self.settings.seed, stream, size, step * count, count)
+    def _order(self, stream: str, size: int, step: int, count: int) -> Positions:
+        return endless_order(self.settings.seed, stream, size, step * count, count)

@@ -9,7 +9,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.batching import Places
+from paretoda.data.batching import Positions
 from paretoda.data.segmentation.samples import SceneSamples
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.errors import DataError
@@ -38,7 +38,7 @@ class SceneRows:
     kept_maps: NDArray[np.uint8]
     known_maps: NDArray[np.bool_]
 
-    def images(self, index: Places) -> NDArray[np.uint8]:
+    def images(self, index: Positions) -> NDArray[np.uint8]:
         """These images at the transform's size, shape (b, h, w, 3)."""
         if not len(self.kept):
             return self.transform.prepare(self.samples.read(index))
@@ -47,7 +47,7 @@ class SceneRows:
             self.known[place] = True
         return self.kept[index]
 
-    def maps(self, index: Places) -> NDArray[np.uint8]:
+    def maps(self, index: Positions) -> NDArray[np.uint8]:
         """Their label maps at the same size, shape (b, h, w)."""
         if not self.samples.labelled:
             raise DataError("these scenes were opened without labels: only the source has them")
@@ -58,23 +58,23 @@ class SceneRows:
             self.known_maps[place] = True
         return self.kept_maps[index]
 
-    def augmented(self, index: Places, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    def augmented(self, index: Positions, generator: torch.Generator) -> tuple[Tensor, Tensor]:
         """Images in 0..255, (b, 3, h, w), and int64 labels, (b, h, w), changed together anew in every batch."""
         pixels, labels = self.transform.augment(self.images(index), self.maps(index), generator)
         if labels is None:
             raise AssertionError("labels were given")
         return pixels, labels
 
-    def pixels(self, index: Places) -> Tensor:
+    def pixels(self, index: Positions) -> Tensor:
         """Images in 0..255 without chance, shape (b, 3, h, w)."""
         return self.transform.pixels(self.images(index))
 
-    def evaluate(self, index: Places) -> Tensor:
+    def evaluate(self, index: Positions) -> Tensor:
         """Normalised images without chance, shape (b, 3, h, w)."""
         return self.transform.evaluate(self.images(index))
 
 
-def scene_rows(samples: SceneSamples, transform: SceneTransform) -> SceneRows:
+def make_scene_rows(samples: SceneSamples, transform: SceneTransform) -> SceneRows:
     """Scenes with a memory of their own where they fit; nothing is decoded yet."""
     width, height = transform.size
     fits = len(samples) * width * height * (4 if samples.labelled else 3) <= _MEMORY

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from paretoda.data.labels import class_names
-from paretoda.data.open.arrays import array_samples, as_array, from_npz, reading_npz
-from paretoda.data.open.decoding import decode, shape_of
-from paretoda.data.open.files import FileList, printable
+from paretoda.data.open.arrays import make_array_samples, open_npz_file, samples_from_npz, to_array
+from paretoda.data.open.decoding import decode, read_shape
+from paretoda.data.open.files import FileList, to_printable
 from paretoda.data.samples import Image8, Index, content_hash
 from paretoda.data.segmentation.label_files import read_ids
-from paretoda.data.segmentation.label_tables import Colour, LabelTable, plain_table
+from paretoda.data.segmentation.label_tables import Colour, LabelTable, make_plain_table
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
@@ -120,7 +120,7 @@ class FileScenes:
 
     def read(self, index: Index) -> list[Image8]:
         """Decodes these files."""
-        return [coloured(decode(self.paths[place])) for place in index]
+        return [to_rgb(decode(self.paths[place])) for place in index]
 
     def read_labels(self, index: Index) -> list[Map8]:
         """Decodes their label files."""
@@ -131,16 +131,16 @@ class FileScenes:
             path = self.label_paths[place]
             ids = self.table.classes_of(read_ids(path), str(path))
             check_sizes((width, height), (ids.shape[1], ids.shape[0]), self.paths[place], path, self.slack)
-            maps.append(resized_map(ids, (width, height)))
+            maps.append(resize_map(ids, (width, height)))
         return maps
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [printable(self.paths.name(place)) for place in index]
+        return [to_printable(self.paths.name(place)) for place in index]
 
     def sizes(self, index: Index) -> list[Size]:
         """From the files' headers."""
-        shapes = [shape_of(self.paths[place]) for place in index]
+        shapes = [read_shape(self.paths[place]) for place in index]
         return [(width, height) for height, width, _ in shapes]
 
     def digests(self, index: Index) -> list[str]:
@@ -166,14 +166,14 @@ def check_sizes(image: Size, label: Size, path: Path, label_path: Path, slack: i
         )
 
 
-def resized_map(ids: Map8, size: Size) -> Map8:
+def resize_map(ids: Map8, size: Size) -> Map8:
     """The map at this size: every pixel takes the nearest label, none is mixed."""
     if (ids.shape[1], ids.shape[0]) == size:
         return ids
     return np.asarray(Image.fromarray(ids).resize(size, Image.Resampling.NEAREST))
 
 
-def coloured(image: Image8) -> Image8:
+def to_rgb(image: Image8) -> Image8:
     """Grey as RGB, shape (h, w, 3)."""
     return np.repeat(image[..., None], 3, axis=2) if image.ndim == 2 else image
 
@@ -240,7 +240,7 @@ class ArrayScenes:
         return replace(self, y=None)
 
 
-def array_scenes(
+def make_array_scenes(
     x: Any, y: Any = None, classes: Any = None, *, table: LabelTable | None = None, origin: str = "the data"
 ) -> ArrayScenes:
     """Scenes from arrays of any library; labels only where `y` is given.
@@ -252,33 +252,33 @@ def array_scenes(
         table: what the ids mean.
         origin: what an error calls the data.
     """
-    images = _with_colours(array_samples(x, origin=origin).x, origin)
+    images = _with_colours(make_array_samples(x, origin=origin).x, origin)
     if y is None:
         return ArrayScenes(images, table=table)
-    ids = _ids(as_array(y, origin), images, origin)
+    ids = _ids(to_array(y, origin), images, origin)
     if table is None:
-        names = class_names(np.asarray(classes), origin) if classes is not None else numbered(largest(ids) + 1)
-        table = plain_table(names)
+        names = class_names(np.asarray(classes), origin) if classes is not None else number_names(largest_id(ids) + 1)
+        table = make_plain_table(names)
     return ArrayScenes(images, table.classes_of(ids, origin), table)
 
 
 def open_npz_scenes(path: Path, *, labelled: bool, table: LabelTable | None) -> ArrayScenes:
     """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
-    with reading_npz(path) as file:
-        x, y, classes = from_npz(file, path, labelled=False).x, None, None
+    with open_npz_file(path) as file:
+        x, y, classes = samples_from_npz(file, path, labelled=False).x, None, None
         if labelled and "y" not in file.files:
             raise DataError(f"{path} has no labels; save label maps (n, h, w) as `y`")
         if labelled:
             y, classes = file["y"], file["classes"] if "classes" in file.files else None
-    return array_scenes(x, y, classes, table=table, origin=str(path))
+    return make_array_scenes(x, y, classes, table=table, origin=str(path))
 
 
-def numbered(count: int) -> tuple[str, ...]:
+def number_names(count: int) -> tuple[str, ...]:
     """Names for classes that have none."""
     return tuple(f"class {cls}" for cls in range(max(1, count)))
 
 
-def largest(ids: NDArray[np.uint8]) -> int:
+def largest_id(ids: NDArray[np.uint8]) -> int:
     """The largest id that is a class, -1 where there is none."""
     counts = np.bincount(ids.ravel(), minlength=IGNORE + 1)[:IGNORE]
     return int(np.flatnonzero(counts)[-1]) if counts.any() else -1

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from paretoda.data.batching import per_sample
+from paretoda.data.batching import draw_per_sample
 from paretoda.data.samples import Image8
-from paretoda.data.segmentation.samples import Map8, Size, coloured, resized_map
+from paretoda.data.segmentation.samples import Map8, Size, resize_map, to_rgb
 from paretoda.data.settings import LONGEST
 from paretoda.data.transforms import IMAGENET
 from paretoda.errors import DataError
@@ -91,11 +91,11 @@ class SceneTransform:
 
     def prepare(self, images: Sequence[Image8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The part without chance, shape (n, h, w, 3)."""
-        return np.stack([_resized(coloured(image), self.size) for image in images])
+        return np.stack([_resized(to_rgb(image), self.size) for image in images])
 
     def prepare_labels(self, labels: Sequence[Map8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
         """The maps at the same size, shape (n, h, w)."""
-        return np.stack([resized_map(label, self.size) for label in labels])
+        return np.stack([resize_map(label, self.size) for label in labels])
 
     def augment(
         self,
@@ -106,7 +106,7 @@ class SceneTransform:
         """Changed by chance but not normalised: float images in 0..255, RGB, (n, 3, h, w), int64 labels (n, h, w)."""
         pixels = self.prepare(images)
         maps = np.zeros(pixels.shape[:3], np.uint8) if labels is None else self.prepare_labels(labels)
-        chance = per_sample((len(pixels), 4), 0, generator, torch.float64).tolist()
+        chance = draw_per_sample((len(pixels), 4), 0, generator, torch.float64).tolist()
         changed = [self._changed(*scene) for scene in zip(pixels, maps, chance, strict=True)]
         return _tensor([image for image, _ in changed]), (
             None if labels is None else torch.from_numpy(np.stack([label for _, label in changed])).long()
@@ -172,7 +172,7 @@ class SceneTransform:
         if self.scales is not None:
             factor = self.scales[0] + (self.scales[1] - self.scales[0]) * chance[0]
             size = (max(1, round(self.size[0] * factor)), max(1, round(self.size[1] * factor)))
-            image, label = _resized(image, size), resized_map(label, size)
+            image, label = _resized(image, size), resize_map(label, size)
         if self.flip and chance[1] < 0.5:
             image, label = image[:, ::-1], label[:, ::-1]
         return self._cut(image, label, chance[2:])

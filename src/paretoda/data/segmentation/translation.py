@@ -119,8 +119,8 @@ def reinhard_transfer(source: Tensor, target: Tensor) -> Tensor:
         source: shape (n, 3, h, w).
         target: same shape.
     """
-    colours = opponent(source)
-    wanted = opponent(target)
+    colours = opponent_colours(source)
+    wanted = opponent_colours(target)
     centred = colours - colours.mean(dim=(2, 3), keepdim=True)
     spread = colours.std(dim=(2, 3), keepdim=True)
     ratio = wanted.std(dim=(2, 3), keepdim=True) / spread.clamp(min=_FLAT)
@@ -128,7 +128,7 @@ def reinhard_transfer(source: Tensor, target: Tensor) -> Tensor:
     return torch.einsum("ij,njhw->nihw", torch.linalg.inv(_axes(source)), moved)
 
 
-def opponent(images: Tensor) -> Tensor:
+def opponent_colours(images: Tensor) -> Tensor:
     """Light, yellow against blue, and red against green, nearly decorrelated in photographs, shape (n, 3, h, w)."""
     return torch.einsum("ij,njhw->nihw", _axes(images), images)
 

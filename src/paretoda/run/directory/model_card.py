@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from paretoda.data.scaling import FeatureTransform
 from paretoda.io.files import write_text
-from paretoda.report.card import CardFacts, model_card
+from paretoda.report.card import CardFacts, render_model_card
 from paretoda.report.facts import RunFacts
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.names import ALONE
@@ -24,7 +24,7 @@ def write_card(directory: RunDirectory, facts: RunFacts, model: Predictor | Scen
     """
     other = next(task for task in ALONE if task != facts.settings["task"])
     heard = {name: value for name, value in facts.settings.items() if name not in ALONE[other]}
-    write_text(directory.card, model_card(replace(facts, settings=heard), _of(model)))
+    write_text(directory.card, render_model_card(replace(facts, settings=heard), _of(model)))
 
 
 def _of(model: Predictor | ScenePredictor) -> CardFacts:

@@ -10,7 +10,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from paretoda.errors import RunError
-from paretoda.io.files import whole_file, write_json
+from paretoda.io.files import atomic_file, write_json
 from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
 
@@ -35,7 +35,7 @@ def write_model(
         for name, tensor in sorted(state.items())
     }
     write_json(description, {"format": _FORMAT, **facts})
-    with whole_file(weights) as file:
+    with atomic_file(weights) as file:
         file.write(save_tensors(tensors))
 
 

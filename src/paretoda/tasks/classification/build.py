@@ -22,7 +22,7 @@ from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.run.build import assemble_step, check_batch_split, check_kind, make_scheme, with_prior
 from paretoda.run.settings import Settings
 from paretoda.tasks.segmentation.build import make_scene_step
-from paretoda.training.seeding import own_chance, seed_everything
+from paretoda.training.seeding import isolated_rng, seed_everything
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES, Hypernetwork
 from paretoda.types import Objective
@@ -133,7 +133,7 @@ def make_step(
     """The step of a run, at its beginning; its networks are drawn from the seed, whatever was drawn before."""
     check_kind(settings, pair.kind)
     try:
-        with own_chance(device):
+        with isolated_rng(device):
             if isinstance(pair, ScenePair):
                 step = make_scene_step(settings, pair, device)
             else:

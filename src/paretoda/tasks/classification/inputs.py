@@ -25,7 +25,7 @@ from paretoda.data.transforms import ImageTransform
 from paretoda.errors import SettingsError
 from paretoda.evaluation.calibration import source_temperature
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.io.files import whole_file
+from paretoda.io.files import atomic_file
 from paretoda.models.backbones import default_backbone, make_backbone
 from paretoda.models.classifier import Classifier
 from paretoda.objectives.target.tcm import Tcm
@@ -68,7 +68,7 @@ def frozen_features(
             if told is not None:
                 told(f"features of the {domain}", done, total)
     features = torch.cat(rows)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(save_tensors({"features": features}))
     return features
 

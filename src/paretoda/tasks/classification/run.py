@@ -15,7 +15,7 @@ from paretoda.data.samples import Samples
 from paretoda.errors import DataError, SettingsError, WeightsError
 from paretoda.io.files import write_json, write_text
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.page import run_page
+from paretoda.report.page import render_run_page
 from paretoda.report.pictures import take_pictures
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.model_card import write_card
@@ -90,7 +90,7 @@ def write_results(directory: RunDirectory, run: Run, inputs: Inputs) -> None:
     write_text(directory.table, metrics_table(run.history))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
-    write_text(directory.report, run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))
+    write_text(directory.report, render_run_page(replace(facts, pictures=pictures_of(run.model, inputs, facts))))
     write_card(directory, facts, run.model)
     run.model.save(directory.model, directory.description)
     directory.tidy()

@@ -16,8 +16,8 @@ from paretoda.errors import DataError
 from paretoda.evaluation.overlap import Scores, confusion
 from paretoda.io.files import write_json, write_text
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.page import run_page
-from paretoda.report.scenes import Overlap, SceneCard, hexadecimal, scene_card
+from paretoda.report.label_maps import MapCard, Overlap, make_map_card, to_hex
+from paretoda.report.page import render_run_page
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.model_card import write_card
 from paretoda.run.directory.tables import metrics_table
@@ -79,10 +79,10 @@ def measured(
 
 def overlap_of(model: ScenePredictor, scores: Scores, heading: str, *, oracle: bool) -> Overlap:
     """The scores for a page."""
-    return Overlap(heading, model.classes, hexadecimal(model.colours), scores.iou, scores.miou, oracle)
+    return Overlap(heading, model.classes, to_hex(model.colours), scores.iou, scores.miou, oracle)
 
 
-def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence[float]) -> list[SceneCard]:
+def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence[float]) -> list[MapCard]:
     """A few images with their maps, from the least certain to the most certain; with labels where there are some."""
     order = np.argsort(np.asarray(confidences), kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).astype(int))]
@@ -90,7 +90,7 @@ def cards_of(model: ScenePredictor, samples: SceneSamples, confidences: Sequence
     for place, one in zip(chosen.tolist(), model.scenes(samples, places=chosen.tolist()), strict=True):
         truth = samples.read_labels([place])[0] if samples.labelled else None
         uncertain = (one.entropy, float(one.confidence.mean()))
-        found.append(scene_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
+        found.append(make_map_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
     return found
 
 
@@ -135,7 +135,7 @@ def write_scene_results(directory: RunDirectory, run: SceneRun, inputs: SceneInp
     write_json(directory.results, run.summary())
     facts = read_facts(directory)
     pictures = pictures_of_scenes(run.model, inputs, [row[2] for row in written.rows])
-    write_text(directory.report, run_page(replace(facts, pictures=pictures)))
+    write_text(directory.report, render_run_page(replace(facts, pictures=pictures)))
     write_card(directory, facts, run.model)
     run.model.save(directory.model, directory.description)
     directory.tidy()
