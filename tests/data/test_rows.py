@@ -22,8 +22,8 @@ def test_images_are_the_same_with_and_without_memory(paint, tmp_path: Path, monk
     keeping = make_image_rows(samples, TRANSFORM)
     monkeypatch.setattr(rows, "_MEMORY", 0)
     forgetting = make_image_rows(samples, TRANSFORM)
-    assert len(keeping.kept) == 5
-    assert len(forgetting.kept) == 0
+    assert len(keeping.cache.kept) == 5
+    assert len(forgetting.cache.kept) == 0
     for _ in range(2):
         assert torch.equal(keeping.evaluate(PLACES), forgetting.evaluate(PLACES))
         one, two = (made.train(PLACES, torch.Generator().manual_seed(1)) for made in (keeping, forgetting))

@@ -57,7 +57,7 @@ def test_a_folder_of_photographs(shared_data: Path, tmp_path: Path) -> None:
     assert (len(pair.source.samples), len(pair.target.samples)) == (157, 295)
     assert pair.input_shape == (3, 160, 160)
     assert pair.batch(0).target.shape == (8, 3, 160, 160)
-    known = next(iter(pair.whole("all-target", 8)))
+    known = next(iter(pair.inputs("all-target", 8)))
     again = next(iterate_inputs(open_samples(tmp_path / "webcam", labelled=False), pair.prediction_transform(), 8))
     assert torch.equal(known, again)
     assert not [finding for finding in examine(tmp_path / "dslr", tmp_path / "webcam") if finding.severity == "error"]

@@ -87,7 +87,7 @@ def _baseline(kind: str, loaded: Loaded) -> Row:
     pair = open_inputs(settings, loaded.source, loaded.target, pick_device("cpu"), lambda _note: None).pair
     if (size := math.prod(pair.input_shape)) > _MOST_NUMBERS:
         raise DataError(f"the baseline {kind!r} reads features or small images, not {size} numbers; leave it out")
-    rows = [torch.cat(list(pair.whole(part, _AT_ONCE))).numpy() for part in _WHOLE]
+    rows = [torch.cat(list(pair.inputs(part, _AT_ONCE))).numpy() for part in _WHOLE]
     probabilities = BASELINES[kind](rows[0], pair.labels, rows[1], len(pair.classes))
     return {**measures({"chosen": probabilities, "last": probabilities}, loaded), "selection": "none"}
 

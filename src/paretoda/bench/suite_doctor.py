@@ -66,7 +66,8 @@ def _about_domain(domain: str, samples: FileSamples, facts: Facts, told: Told | 
     assert samples.labels is not None
     counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
     errors = [*_classes(domain, counts, facts), *_counts(domain, counts, facts)]
-    bad = find_unreadable(samples.paths, range(len(samples)), thorough=False, progress=told and partial(told, domain))
+    progress = told and (lambda _text, done, total: told(domain, done, total))
+    bad = find_unreadable(samples.paths, range(len(samples)), thorough=False, progress=progress)
     if bad:
         names = shorten_names(samples.names(list(bad)))
         errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from functools import partial
 from pathlib import Path
 
 from paretoda.cli.console import Console
@@ -38,7 +37,7 @@ def run_doctor(  # noqa: PLR0913  (options, not arguments)
         raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
     if source is None or target is None:
         raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
-    progress = partial(screen.progress, "checking images")
+    progress = screen.progress
     if task == "segmentation":
         scenes = ScenePairSettings(source_table=source_table, skip_bad=skip_bad)
         return _pair(screen, examine_scenes(source, target, scenes, progress))

@@ -73,11 +73,8 @@ def open_run_and_data(
     if ask.preference is not None:
         predictor = predictor.preferring(numbers(ask.preference))
 
-    def checked(done: int, total: int) -> None:
-        screen.progress("checking images", done, total)
-
     classes = predictor.classes if labelled else None
-    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=ask.skip_bad, progress=checked)
+    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=ask.skip_bad, progress=screen.progress)
     screen.progress.stop()
     for note in samples.notes:
         screen.say(note)

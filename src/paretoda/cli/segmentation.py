@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,9 +27,7 @@ def _open(
     screen: Console, runs: Sequence[Path], data: str, *, labelled: bool, skip_bad: bool, table: str | None = None
 ) -> tuple[ScenePredictor, SceneSamples]:
     predictor = load_scene_mean(runs, pick_device("auto"))
-    samples = open_scenes(
-        data, labelled=labelled, table=table, skip_bad=skip_bad, progress=partial(screen.progress, "checking images")
-    )
+    samples = open_scenes(data, labelled=labelled, table=table, skip_bad=skip_bad, progress=screen.progress)
     screen.progress.stop()
     for note in samples.notes:
         screen.say(note)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -15,11 +16,12 @@ from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import DomainPair
 from paretoda.data.prefetching import Reading
 from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
-from paretoda.data.samples import Progress, Samples
+from paretoda.data.samples import Samples
 from paretoda.data.scaling import fit_scaling
-from paretoda.data.settings import PairSettings
+from paretoda.data.settings import BatchSettings, PairSettings
 from paretoda.data.transforms import IMAGENET, ImageTransform
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 _SMALL = 64
 _PHOTO = 224
@@ -37,13 +39,10 @@ def make_pair(
         settings: seed, batch size, scaling and so on.
         progress: called while image files are checked.
     """
-    how: dict[str, Any] = {
-        "skip_bad": settings.skip_bad,
-        "index_cache": settings.reading.index_cache,
-        "progress": progress,
-    }
-    labelled = open_samples(source, labelled=True, **how)
-    unlabelled = open_samples(target, labelled=False, **how)
+    open_domain = partial(
+        open_samples, skip_bad=settings.skip_bad, index_cache=settings.reading.index_cache, progress=progress
+    )
+    labelled, unlabelled = open_domain(source, labelled=True), open_domain(target, labelled=False)
     labels = require_labels(labelled)
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
@@ -51,18 +50,41 @@ def make_pair(
     if settings.held_out > 0 and not len(held):
         raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
     target_train, target_held = split_positions(len(unlabelled), settings.held_out, settings.seed, "split-target")
-    largest = min(len(train), len(target_train))
-    notes = [*labelled.notes, *unlabelled.notes, *_about_classes(labels)]
-    if settings.batch_size > largest:
-        notes.append(
-            f"The batch size is lowered from {settings.batch_size} to {largest}, "
-            "the number of training samples in the smaller domain."
-        )
-        settings = replace(settings, batch_size=largest)
-    rows, said = _rows((labelled, unlabelled), (train, target_train), settings)
-    parts = train, held, target_train, target_held
-    workers = count_threads(settings.reading, labelled, unlabelled)
-    return DomainPair(settings, labels.classes, labels.values, *rows, *parts, (*notes, *said), workers)
+    settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "samples")
+    rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings)
+    return DomainPair(
+        settings=settings,
+        classes=labels.classes,
+        labels=labels.values,
+        source=rows[0],
+        target=rows[1],
+        source_train=train,
+        source_held_out=held,
+        target_train=target_train,
+        target_held_out=target_held,
+        notes=(*labelled.notes, *unlabelled.notes, *_describe_classes(labels), *lowered, *said),
+        workers=count_threads(settings.reading, labelled, unlabelled),
+    )
+
+
+Limited = TypeVar("Limited", bound=BatchSettings)
+
+
+def limit_batch_size(settings: Limited, largest: int, what: str) -> tuple[Limited, list[str]]:
+    """Return the settings with a batch size that fits the data, and a note where it was lowered.
+
+    Args:
+        settings: Settings of the pair.
+        largest: Number of training samples in the smaller domain.
+        what: What the note calls the samples.
+    """
+    if settings.batch_size <= largest:
+        return settings, []
+    note = (
+        f"The batch size is lowered from {settings.batch_size} to {largest}, "
+        f"the number of training {what} in the smaller domain."
+    )
+    return replace(settings, batch_size=largest), [note]
 
 
 def require_labels(source: Samples) -> Labels:
@@ -110,7 +132,7 @@ def choose_image_transform(source: Samples, target: Samples, settings: PairSetti
     return ImageTransform(size, channels, mean, std, augment)
 
 
-def _rows(
+def _make_rows(
     samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings
 ) -> tuple[tuple[Rows, Rows], list[str]]:
     source, target = samples
@@ -119,11 +141,13 @@ def _rows(
         scale_x, scale_z = fit_scaling(settings.scaling, x, z)
         return (make_feature_rows(source, scale_x), make_feature_rows(target, scale_z)), []
     transform = choose_image_transform(source, target, settings)
-    said = _about_images("source", source.shapes(), transform) + _about_images("target", target.shapes(), transform)
+    said = _describe_images("source", source.shapes(), transform) + _describe_images(
+        "target", target.shapes(), transform
+    )
     return (make_image_rows(source, transform), make_image_rows(target, transform)), said
 
 
-def _about_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: ImageTransform) -> list[str]:
+def _describe_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: ImageTransform) -> list[str]:
     said = []
     sizes = sorted({f"{width}x{height}" for height, width, _ in shapes})
     if sizes != [f"{transform.size}x{transform.size}"]:
@@ -133,6 +157,6 @@ def _about_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: Ima
     return said
 
 
-def _about_classes(labels: Labels) -> list[str]:
+def _describe_classes(labels: Labels) -> list[str]:
     absent = [name for cls, name in enumerate(labels.classes) if not (labels.values == cls).any()]
     return [f"These classes have no source sample: {shorten_names(absent)}."] if absent else []

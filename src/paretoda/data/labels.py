@@ -29,9 +29,9 @@ class Labels:
     values: NDArray[np.int64]
     classes: tuple[str, ...]
 
-    def kept(self, keep: NDArray[np.int64]) -> Labels:
+    def select(self, index: NDArray[np.int64]) -> Labels:
         """The labels of these samples, with all class names."""
-        return Labels(self.values[keep], self.classes)
+        return Labels(self.values[index], self.classes)
 
 
 def labels_from_names(names: Sequence[str]) -> Labels:

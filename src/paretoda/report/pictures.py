@@ -67,7 +67,7 @@ def take_pictures(
     device = device or torch.device("cpu")
     held_out = []
     if len(pair.source_held_out):
-        _, logits = predict(model, pair.whole("held-out-source", _BATCH), device=device)
+        _, logits = predict(model, pair.inputs("held-out-source", _BATCH), device=device)
         labels = pair.labels_of("held-out-source").numpy()
         held_out = [count_confusion("held-out source", pair.classes, labels, logits.argmax(dim=1).numpy())]
     shown = []

@@ -111,13 +111,13 @@ def _losses(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> dict[str, 
 
 def _chosen(lab: InstrumentedRun, part: Part) -> Tensor:
     """Places in a part, at most so many: drawn at random, always the same ones."""
-    size = len(lab.pair.places(part))
+    size = len(lab.pair.positions(part))
     return torch.randperm(size, generator=torch.Generator().manual_seed(0))[:_MOST]
 
 
 def _inputs(lab: InstrumentedRun, part: Part, index: Tensor) -> Tensor:
     rows = lab.pair.source if part == "source" else lab.pair.target
-    return rows.evaluate(lab.pair.places(part)[index.numpy()]).to(lab.step.device)
+    return rows.evaluate(lab.pair.positions(part)[index.numpy()]).to(lab.step.device)
 
 
 def _labelled(lab: InstrumentedRun) -> Source:

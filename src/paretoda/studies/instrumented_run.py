@@ -61,7 +61,7 @@ class InstrumentedRun:
 
     def oracle_labels_of(self, part: Part) -> Tensor:
         """The target's labels of a part, in its order."""
-        return self.oracle_labels[torch.from_numpy(self.pair.places(part))]
+        return self.oracle_labels[torch.from_numpy(self.pair.positions(part))]
 
     def snapshot(self) -> Snapshot:
         """The whole sets as the model sees them now."""
@@ -69,7 +69,7 @@ class InstrumentedRun:
 
     def oracle_accuracy(self) -> float:
         """On all target samples, now."""
-        _, logits = predict(self.step.model, self.pair.whole("all-target", 256), device=self.step.device)
+        _, logits = predict(self.step.model, self.pair.inputs("all-target", 256), device=self.step.device)
         return oracle_accuracy(logits, self.oracle_labels)
 
     def train(self, after: Sequence[After]) -> Trained:
@@ -90,7 +90,7 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
     device = pick_device(settings.device)
     inputs = open_inputs(settings, loaded.source, loaded.target, device, lambda _note: None)
     labels = torch.from_numpy(loaded.oracle_labels)
-    if len(labels) != len(inputs.pair.places("all-target")):
+    if len(labels) != len(inputs.pair.positions("all-target")):
         raise DataError("the target has another number of samples than labels")
     return InstrumentedRun(settings, inputs.pair, labels, make_step(settings, inputs.pair, device))
 

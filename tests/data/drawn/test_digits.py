@@ -8,13 +8,12 @@ from paretoda.data.drawn.digits import (
     draw_printed_digits,
     load_handwritten_digits,
     load_handwritten_labels,
-    printed_to_handwritten,
 )
 
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[tuple[np.ndarray, np.ndarray, tuple[str, ...]], np.ndarray]:
-    return printed_to_handwritten()
+    return (*draw_printed_digits(), CLASSES), load_handwritten_digits()
 
 
 def test_both_domains_have_the_same_form(digits) -> None:

@@ -26,7 +26,7 @@ def test_a_bad_file_stops_and_is_named(with_a_bad_one: Path) -> None:
 def test_bad_files_are_left_out_when_asked_with_their_labels(with_a_bad_one: Path) -> None:
     calls: list[tuple[int, int]] = []
     samples = check_samples(
-        open_labelled_folder(with_a_bad_one), skip_bad=True, progress=lambda done, total: calls.append((done, total))
+        open_labelled_folder(with_a_bad_one), skip_bad=True, progress=lambda _, done, total: calls.append((done, total))
     )
     assert samples.names(range(5)) == ["a/0.png", "a/2.png", "b/0.png", "b/1.png", "b/2.png"]
     assert samples.labels is not None

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.data.build_pair import check_match, check_size, require_labels
-from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
 from paretoda.data.labels import shorten_names
 from paretoda.data.open.arrays import ArraySamples, check_finite, open_npz_file
 from paretoda.data.open.datasets import DatasetSamples
@@ -20,9 +20,10 @@ from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
 from paretoda.data.open.samples import describe_origin, open_unchecked
-from paretoda.data.samples import Progress, Samples
+from paretoda.data.samples import Samples
 from paretoda.data.settings import PairSettings
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 _IMBALANCE = 10
 _RARE = 5
@@ -99,7 +100,7 @@ def split_readable(samples: FileSamples, progress: Progress | None) -> tuple[Fil
     """The samples that can be decoded, None where none can, and why the others cannot."""
     bad = find_unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
     keep = [place for place in range(len(samples)) if place not in bad]
-    return (samples.kept(keep) if keep else None), bad
+    return (samples.select(keep) if keep else None), bad
 
 
 def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
@@ -193,7 +194,7 @@ def examine(
             found.append(Finding("warning", "target", text))
     if ours is not None and theirs is not None:
         _both(ours, theirs, found)
-    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+    return sort_findings(found)
 
 
 def _source(source: Any, found: list[Finding]) -> Opened | None:

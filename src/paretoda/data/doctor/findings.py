@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar, get_args
 
-from paretoda.data.samples import Index
+from paretoda.data.samples import SampleSet
 from paretoda.errors import DataError
 
 Severity = Literal["error", "warning", "info"]
@@ -29,21 +29,7 @@ class Finding:
     message: str
 
 
-class Hashed(Protocol):
-    """Samples as far as duplicates are looked for."""
-
-    def __len__(self) -> int: ...
-
-    def digests(self, index: Index) -> list[str]:
-        """A hash of each sample's content."""
-        ...
-
-    def names(self, index: Index) -> list[str]:
-        """What a table calls these samples."""
-        ...
-
-
-def find_shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
+def find_shared_samples(source: SampleSet, target: SampleSet, what: str) -> list[Finding]:
     """A warning where the target has samples of the source.
 
     Args:
@@ -70,3 +56,8 @@ def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Re
     except DataError as error:
         found.append(Finding("error", domain, f"{error}."))
         return None
+
+
+def sort_findings(found: list[Finding]) -> list[Finding]:
+    """Return the findings, errors first, then warnings, otherwise in their order."""
+    return sorted(found, key=lambda finding: get_args(Severity).index(finding.severity))

@@ -24,14 +24,6 @@ _CANVAS = 64
 _COARSE = 8  # scikit-learn's digits are 8x8
 
 
-def printed_to_handwritten() -> tuple[tuple[Images, NDArray[np.int64], tuple[str, ...]], Images]:
-    """The source (images, labels, class names) and the target's images, all 16x16, white on black.
-
-    The same arrays on every call. The target's labels are not among them.
-    """
-    return (*draw_printed_digits(), CLASSES), load_handwritten_digits()
-
-
 def draw_printed_digits(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
     """Digits in all fonts, equally often, slightly turned, scaled, shifted, thickened and blurred by noise.
 

@@ -15,7 +15,7 @@ import torch
 from numpy.typing import NDArray
 
 from paretoda.data.labels import Labels, labels_from_integers
-from paretoda.data.samples import Index, Kind, content_hash
+from paretoda.data.samples import Index, Kind, array_digests, number_positions
 from paretoda.errors import DataError
 from paretoda.io.limits import check_unpacked
 
@@ -114,12 +114,11 @@ class ArraySamples:
 
     def names(self, index: Index) -> list[str]:
         """Row numbers from 0."""
-        return [str(int(place)) for place in index]
+        return number_positions(index)
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the rows' shape and bytes."""
-        shape = str(self.x.shape[1:]).encode()
-        return [content_hash(shape + self.x[place].tobytes()) for place in index]
+        return array_digests(self.x, index)
 
     def shapes(self) -> list[tuple[int, ...]]:
         """All rows have the same."""

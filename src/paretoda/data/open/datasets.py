@@ -12,7 +12,7 @@ from PIL import Image
 from paretoda.data.labels import Labels, labels_from_integers
 from paretoda.data.open.arrays import ArraySamples, make_array_samples, to_array, to_canonical
 from paretoda.data.open.decoding import read_pixels
-from paretoda.data.samples import Image8, Index, Kind, content_hash, spread_positions
+from paretoda.data.samples import Image8, Index, Kind, content_hash, number_positions, spread_positions
 from paretoda.errors import DataError
 
 _ORIGIN = "the dataset"
@@ -40,7 +40,7 @@ class DatasetSamples:
 
     def names(self, index: Index) -> list[str]:
         """Item numbers from 0."""
-        return [str(int(place)) for place in index]
+        return number_positions(index)
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the images' shape and pixels."""

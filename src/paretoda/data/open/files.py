@@ -8,7 +8,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,8 +16,9 @@ from numpy.typing import NDArray
 from paretoda.data.labels import Labels, shorten_names
 from paretoda.data.open.decoding import check_file, decode, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
-from paretoda.data.samples import Image8, Index, Kind, Progress, content_hash, spread_positions
+from paretoda.data.samples import Image8, Index, Kind, content_hash, spread_positions
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 _END = b"\0"
 """Behind each name: the one character that no name of a file has."""
@@ -59,9 +60,17 @@ class FileList:
         """All names."""
         return [os.fsdecode(name) for name in self.joined.split(_END)[:-1]]
 
-    def kept(self, keep: Index) -> FileList:
+    def printable_names(self, index: Index) -> list[str]:
+        """Return the names at these positions, without bytes that are no UTF-8, for any table."""
+        return [os.fsencode(self.name(int(place))).decode("utf-8", errors="replace") for place in index]
+
+    def digests(self, index: Index) -> list[str]:
+        """Return hashes of the bytes of the files at these positions."""
+        return [content_hash(self[int(place)].read_bytes()) for place in index]
+
+    def select(self, index: Index) -> FileList:
         """The files at these positions, in this order."""
-        return FileList.of(self.folder, (self.name(int(place)) for place in keep))
+        return FileList.of(self.folder, (self.name(int(place)) for place in index))
 
     @cached_property
     def _ends(self) -> NDArray[Any]:
@@ -101,42 +110,103 @@ class FileSamples:
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [to_printable(self.paths.name(place)) for place in index]
+        return self.paths.printable_names(index)
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the files' bytes."""
-        return [content_hash(self.paths[place].read_bytes()) for place in index]
+        return self.paths.digests(index)
 
     def shapes(self) -> list[tuple[int, ...]]:
         """Of a few files, from their headers."""
         return [read_shape(self.paths[place]) for place in spread_positions(len(self))]
 
-    def kept(self, keep: Index) -> FileSamples:
-        """These samples."""
-        labels = self.labels and self.labels.kept(np.asarray(keep, dtype=np.int64))
-        return replace(self, paths=self.paths.kept(keep), labels=labels)
+    def select(self, index: Index) -> FileSamples:
+        """Return the samples at these positions."""
+        labels = self.labels and self.labels.select(np.asarray(index, dtype=np.int64))
+        return replace(self, paths=self.paths.select(index), labels=labels)
+
+    def with_notes(self, notes: tuple[str, ...]) -> FileSamples:
+        """Return the same samples with other notes."""
+        return replace(self, notes=notes)
+
+
+Some = TypeVar("Some", bound="FileSet")
+
+
+class FileSet(Protocol):
+    """Samples in files, some of which can be dropped."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def names(self, index: Index) -> list[str]:
+        """Return the names of these samples in a table."""
+        ...
+
+    def select(self: Some, index: Index) -> Some:
+        """Return the samples at these positions."""
+        ...
+
+    def with_notes(self: Some, notes: tuple[str, ...]) -> Some:
+        """Return the same samples with other notes."""
+        ...
 
 
 def check_samples(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
-    """The same samples if those files that are looked at are whole images.
+    """Return the samples whose files are whole images; see `drop_failures`.
 
-    With `skip_bad` those that are, and a note that names the others: leaving files out needs certainty, so that every
-    file is then decoded once.
+    A few files of a large set are checked quickly; with `skip_bad` every file is decoded once.
+    """
+    return drop_failures(
+        samples,
+        lambda place: check_file(samples.paths[place], thorough=skip_bad),
+        ("image files", "unreadable image files"),
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+
+
+def drop_failures(
+    samples: Some,
+    check: Callable[[int], None],
+    what: tuple[str, str],
+    *,
+    skip_bad: bool,
+    progress: Progress | None,
+) -> Some:
+    """Check the samples, all of them with `skip_bad`, otherwise a spread of at most `CHECKED_FILES`.
+
+    Args:
+        samples: Samples in files.
+        check: Raises a `DataError` where the sample at a position cannot be used.
+        what: What notes call the samples, and those that cannot be used.
+        skip_bad: Whether samples that fail are left out, with a note, instead of raising their error.
+        progress: Called after every sample.
+
+    Returns:
+        The samples that can be used, with a note where some were left out or not checked.
+
+    Raises:
+        DataError: A sample cannot be used and `skip_bad` is not set, or none can be used.
     """
     places = range(len(samples)) if skip_bad else spread_positions(len(samples), CHECKED_FILES)
-    bad = find_unreadable(samples.paths, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    bad = find_failures(check, places, stop=not skip_bad, progress=progress)
     if bad and not skip_bad:
         raise next(iter(bad.values()))
     if len(places) < len(samples):
-        note = f"Of {len(samples)} image files {len(places)} were looked at; `paretoda doctor` looks at all."
-        return replace(samples, notes=(*samples.notes, note))
+        note = f"Of {len(samples)} {what[0]} {len(places)} were looked at; `paretoda doctor` looks at all."
+        return samples.with_notes((*samples.notes, note))
     if not bad:
         return samples
     keep = [place for place in places if place not in bad]
     if not keep:
-        raise DataError(f"none of the {len(samples)} image files can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} unreadable image files were left out: {shorten_names(samples.names(sorted(bad)))}."
-    return replace(samples.kept(keep), notes=(*samples.notes, note))
+        raise DataError(f"none of the {len(samples)} {what[0]} can be read; for example, {next(iter(bad.values()))}")
+    note = f"{len(bad)} {what[1]} were left out: {shorten_names(samples.names(sorted(bad)))}."
+    return samples.select(keep).with_notes((*samples.notes, note))
 
 
 def find_unreadable(
@@ -182,10 +252,5 @@ def find_failures(
                 if stop:
                     break
             if progress is not None:
-                progress(done, len(places))
+                progress("checking images", done, len(places))
     return bad
-
-
-def to_printable(name: str) -> str:
-    """The name without bytes that are no UTF-8, so that it can be written into any table."""
-    return os.fsencode(name).decode("utf-8", errors="replace")

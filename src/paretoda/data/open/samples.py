@@ -17,8 +17,9 @@ from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples, check_samples
 from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.open.lists import open_list
-from paretoda.data.samples import Progress, Samples
+from paretoda.data.samples import Samples
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 
 def open_samples(

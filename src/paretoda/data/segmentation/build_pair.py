@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import PurePath
 from typing import Any
@@ -14,8 +14,9 @@ import numpy as np
 
 from paretoda.core.seeds import derived_seed
 from paretoda.data.batching import Positions, split_positions
+from paretoda.data.build_pair import limit_batch_size
 from paretoda.data.labels import shorten_names
-from paretoda.data.samples import Progress, spread_positions
+from paretoda.data.samples import spread_positions
 from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair
 from paretoda.data.segmentation.rows import SceneRows, make_scene_rows
@@ -24,7 +25,7 @@ from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
 from paretoda.data.segmentation.translation import Translation
 from paretoda.errors import DataError
-from paretoda.types import IGNORE
+from paretoda.types import IGNORE, Progress
 
 _CITYSCAPES = re.compile(r"(?P<sequence>[^_]+_\d{6})_\d{6}_leftImg8bit\.\w+")
 _FAR = 0.5
@@ -94,34 +95,36 @@ def make_scene_pair(
     target_train, target_held = split_scenes(
         theirs.names(range(len(theirs))), settings.held_out, settings.seed, "split-target"
     )
-    notes = [*ours.notes, *theirs.notes, *_about_names(ours, theirs)]
-    largest = min(len(train), len(target_train))
-    if settings.batch_size > largest:
-        notes.append(
-            f"The batch size is lowered from {settings.batch_size} to {largest}, "
-            "the number of training images in the smaller domain."
-        )
-        settings = replace(settings, batch_size=largest)
+    settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "images")
     for_source, for_target = make_scene_transforms(theirs, settings)
     rows = make_scene_rows(ours, for_source), make_scene_rows(theirs, for_target)
     train, held = ensure_labelled_parts(rows[0], train, held)
-    notes += _about_sizes("source", ours, for_source.size) + _about_sizes("target", theirs, for_target.size)
-    parts = train, held, target_train, target_held
-    workers = settings.reading.threads(files=isinstance(ours, FileScenes) and isinstance(theirs, FileScenes))
-    return ScenePair(settings, ours.classes, ours.colours, *rows, *parts, translation, tuple(notes), workers)
+    sizes = _describe_sizes("source", ours, for_source.size) + _describe_sizes("target", theirs, for_target.size)
+    return ScenePair(
+        settings=settings,
+        classes=ours.classes,
+        colours=ours.colours,
+        source=rows[0],
+        target=rows[1],
+        source_train=train,
+        source_held_out=held,
+        target_train=target_train,
+        target_held_out=target_held,
+        translation=translation,
+        notes=(*ours.notes, *theirs.notes, *_describe_names(ours, theirs), *lowered, *sizes),
+        workers=settings.reading.threads(files=isinstance(ours, FileScenes) and isinstance(theirs, FileScenes)),
+    )
 
 
 def open_domains(
     source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
 ) -> tuple[SceneSamples, SceneSamples]:
     """Both domains, checked against each other."""
-    how: dict[str, Any] = {
-        "skip_bad": settings.skip_bad,
-        "index_cache": settings.reading.index_cache,
-        "progress": progress,
-    }
-    ours = open_scenes(source, labelled=True, table=settings.source_table, split=settings.source_split, **how)
-    theirs = open_scenes(target, labelled=False, table=settings.target_table, split=settings.target_split, **how)
+    open_domain = partial(
+        open_scenes, skip_bad=settings.skip_bad, index_cache=settings.reading.index_cache, progress=progress
+    )
+    ours = open_domain(source, labelled=True, table=settings.source_table, split=settings.source_split)
+    theirs = open_domain(target, labelled=False, table=settings.target_table, split=settings.target_split)
     check_classes(ours, theirs)
     check_counts(ours, theirs, settings.least_target)
     return ours, theirs
@@ -182,7 +185,7 @@ def _own_size(samples: SceneSamples) -> Size:
     return max(1, round(width * factor)), max(1, round(height * factor))
 
 
-def _about_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
+def _describe_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
     seen = sorted(set(samples.sizes(spread_positions(len(samples)))))
     if seen == [size]:
         return []
@@ -192,7 +195,7 @@ def _about_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]:
     return [note[:-1] + ", which changes their proportions."] if max(stretched) > np.log(1.1) else [note]
 
 
-def _about_names(source: SceneSamples, target: SceneSamples) -> list[str]:
+def _describe_names(source: SceneSamples, target: SceneSamples) -> list[str]:
     pairs: Sequence[tuple[str, str]] = list(zip(source.classes, target.classes or source.classes, strict=True))
     different = [f"{ours} / {theirs}" for ours, theirs in pairs if ours != theirs]
     return [f"Some classes have other names in source / target: {shorten_names(different)}."] if different else []

@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
 from paretoda.data.labels import shorten_names
-from paretoda.data.samples import Progress
+from paretoda.data.open.files import find_failures
 from paretoda.data.segmentation.build_pair import check_counts
-from paretoda.data.segmentation.opening import check_classes, find_unusable, number_classes, open_unchecked
+from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_unchecked
 from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.types import IGNORE
+from paretoda.types import IGNORE, Progress
 
 _RARE = 1e-3
 
@@ -47,7 +47,7 @@ def examine_scenes(
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
         found += find_shared_samples(ours, theirs, "images")
-    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+    return sort_findings(found)
 
 
 def examine_label_maps(source: SceneSamples) -> list[Finding]:
@@ -107,13 +107,14 @@ def _looked_at(
 def _usable(
     domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
 ) -> FileScenes | None:
-    bad = find_unusable(scenes, range(len(scenes)), thorough=True, progress=progress)
+    check = partial(check_scene, scenes, thorough=True)
+    bad = find_failures(check, range(len(scenes)), stop=False, progress=progress)
     keep = [place for place in range(len(scenes)) if place not in bad]
     severity: Literal["error", "warning"] = "warning" if settings.skip_bad and keep else "error"
     found += [Finding(severity, domain, f"{error}.") for error in list(bad.values())[:5]]
     if len(bad) > 5:
         found.append(Finding(severity, domain, f"{len(bad)} of {len(scenes)} scenes cannot be used in all."))
-    return scenes.kept(keep, scenes.notes) if keep else None
+    return scenes.select(keep) if keep else None
 
 
 def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:

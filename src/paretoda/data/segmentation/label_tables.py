@@ -54,11 +54,6 @@ class LabelTable:
         known[[IGNORE, *self.void]] = True
         return known
 
-    @property
-    def occurring(self) -> tuple[int, ...]:
-        """The classes that some id has: SYNTHIA knows 16 of Cityscapes' 19."""
-        return tuple(sorted({cls for _, cls in self.ids}))
-
     def classes_of(self, ids: NDArray[np.uint8], origin: str) -> NDArray[np.uint8]:
         """The map of classes of a map of ids; an id that the table does not know is an error.
 

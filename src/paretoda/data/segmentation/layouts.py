@@ -65,7 +65,7 @@ def _cityscapes(request: FolderRequest) -> FileScenes | None:
         return None
     folder = _split_folder(root / "leftImg8bit", split)
     every = _images(folder, request)
-    images = every.kept([k for k, name in enumerate(every.names()) if PurePath(name).stem.endswith(_LEFT)])
+    images = every.select([k for k, name in enumerate(every.names()) if PurePath(name).stem.endswith(_LEFT)])
     if not images:
         raise DataError(f"{folder} has no files *{_LEFT}.png; give the root of Cityscapes, above leftImg8bit")
     if not request.labelled:

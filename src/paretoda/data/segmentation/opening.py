@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -14,9 +13,8 @@ import numpy as np
 
 from paretoda.data.labels import class_names, shorten_names
 from paretoda.data.open.decoding import SUFFIXES, decode
-from paretoda.data.open.files import CHECKED_FILES, FileList, find_failures
+from paretoda.data.open.files import FileList, drop_failures
 from paretoda.data.open.lists import read_text
-from paretoda.data.samples import Progress, spread_positions
 from paretoda.data.segmentation.label_files import read_ids, read_size
 from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, make_plain_table
 from paretoda.data.segmentation.layouts import SLACK, FolderRequest, find_scenes
@@ -30,7 +28,7 @@ from paretoda.data.segmentation.samples import (
     open_npz_scenes,
 )
 from paretoda.errors import DataError
-from paretoda.types import IGNORE
+from paretoda.types import IGNORE, Progress
 
 _IMAGE = "|".join(re.escape(suffix) for suffix in sorted(SUFFIXES))
 _LINE = re.compile(rf"(?P<image>.+?(?:{_IMAGE}))(?:\s+(?P<label>\S.*))?", re.IGNORECASE)
@@ -63,14 +61,14 @@ def open_scenes(
     scenes = open_unchecked(what, labelled=labelled, table=table, split=split, index_cache=index_cache)
     if not isinstance(scenes, FileScenes):
         return scenes
-    places = range(len(scenes)) if skip_bad else spread_positions(len(scenes), CHECKED_FILES)
-    bad = find_unusable(scenes, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
-    if bad and not skip_bad:
-        raise next(iter(bad.values()))
-    if len(places) < len(scenes):
-        note = f"Of {len(scenes)} scenes {len(places)} were looked at; `paretoda doctor` looks at all."
-        scenes = replace(scenes, notes=(*scenes.notes, note))
-    return number_classes(_without(scenes, bad))
+    usable = drop_failures(
+        scenes,
+        partial(check_scene, scenes, thorough=skip_bad),
+        ("scenes", "scenes that cannot be read"),
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+    return number_classes(usable)
 
 
 def open_unchecked(
@@ -94,18 +92,6 @@ def open_unchecked(
     if isinstance(what, tuple) or labelled:
         raise DataError("label maps are missing; give a path, or arrays (x, y) or (x, y, classes)")
     return make_array_scenes(what, table=table)
-
-
-def find_unusable(
-    scenes: FileScenes,
-    places: Sequence[int],
-    *,
-    thorough: bool,
-    stop: bool = False,
-    progress: Progress | None = None,
-) -> dict[int, DataError]:
-    """Those of the positions whose scenes cannot be used, and why; only the first where `stop` is set."""
-    return find_failures(partial(check_scene, scenes, thorough=thorough), places, stop=stop, progress=progress)
 
 
 def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
@@ -183,16 +169,6 @@ def _split_line(line: str, number: int, file: Path) -> tuple[str, str | None]:
     if match is None:
         raise DataError(f"line {number} of {file} names no image file; write one `image label` per line")
     return match["image"], match["label"]
-
-
-def _without(scenes: FileScenes, bad: dict[int, DataError]) -> FileScenes:
-    if not bad:
-        return scenes
-    keep: Sequence[int] = [place for place in range(len(scenes)) if place not in bad]
-    if not keep:
-        raise DataError(f"none of the {len(scenes)} scenes can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} scenes that cannot be read were left out: {shorten_names(scenes.names(sorted(bad)))}."
-    return scenes.kept(keep, (*scenes.notes, note))
 
 
 def number_classes(scenes: FileScenes) -> FileScenes:

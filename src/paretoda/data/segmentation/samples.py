@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -14,8 +13,8 @@ from PIL import Image
 from paretoda.data.labels import class_names
 from paretoda.data.open.arrays import make_array_samples, open_npz_file, samples_from_npz, to_array
 from paretoda.data.open.decoding import decode, read_shape
-from paretoda.data.open.files import FileList, to_printable
-from paretoda.data.samples import Image8, Index, content_hash
+from paretoda.data.open.files import FileList
+from paretoda.data.samples import Image8, Index, SampleSet, array_digests, number_positions
 from paretoda.data.segmentation.label_files import read_ids
 from paretoda.data.segmentation.label_tables import Colour, LabelTable, make_plain_table
 from paretoda.errors import DataError
@@ -27,12 +26,12 @@ Size = tuple[int, int]
 """Width and height."""
 
 
-class SceneSamples(Protocol):
-    """A domain of images; `table` is None where nothing tells the classes."""
+class SceneSamples(SampleSet, Protocol):
+    """The images of one domain for segmentation."""
 
     @property
     def table(self) -> LabelTable | None:
-        """Names and colours of the classes, and the ids in the files."""
+        """Names and colours of the classes, and the ids in the files; None where nothing tells the classes."""
         ...
 
     @property
@@ -47,43 +46,44 @@ class SceneSamples(Protocol):
 
     @property
     def labelled(self) -> bool:
-        """False where the samples were opened without labels: these were then not even read."""
+        """Whether there are label maps; without, the samples were opened without labels, which were not even read."""
         ...
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What the user should know."""
-        ...
-
-    def __len__(self) -> int: ...
 
     def read(self, index: Index) -> list[Image8]:
-        """These images, each of shape (h, w, 3)."""
+        """Return these images, each of shape (h, w, 3)."""
         ...
 
     def read_labels(self, index: Index) -> list[Map8]:
-        """The classes of their pixels, each of shape (h, w) like its image."""
-        ...
-
-    def names(self, index: Index) -> list[str]:
-        """What a table calls these images."""
+        """Return the classes of their pixels, each of shape (h, w) like its image."""
         ...
 
     def sizes(self, index: Index) -> list[Size]:
-        """Width and height of these images, without decoding them."""
-        ...
-
-    def digests(self, index: Index) -> list[str]:
-        """A hash of each image's content."""
+        """Return width and height of these images, without decoding them."""
         ...
 
     def without_labels(self) -> SceneSamples:
-        """The same images, as if they had been opened without labels."""
+        """Return the same images, as if they had been opened without labels."""
         ...
 
 
+class TableClasses:
+    """The classes of samples that have a label table, or none."""
+
+    table: LabelTable | None
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes, none without a table."""
+        return self.table.names if self.table else ()
+
+    @property
+    def colours(self) -> tuple[Colour, ...]:
+        """Colours of the classes, none without a table."""
+        return self.table.colours if self.table else ()
+
+
 @dataclass(frozen=True, eq=False)
-class FileScenes:
+class FileScenes(TableClasses):
     """Image files and, in the same order, label files.
 
     Args:
@@ -99,16 +99,6 @@ class FileScenes:
     table: LabelTable | None = None
     slack: int = 0
     notes: tuple[str, ...] = ()
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the table, none without one."""
-        return self.table.names if self.table else ()
-
-    @property
-    def colours(self) -> tuple[Colour, ...]:
-        """Colours of the table."""
-        return self.table.colours if self.table else ()
 
     @property
     def labelled(self) -> bool:
@@ -136,7 +126,7 @@ class FileScenes:
 
     def names(self, index: Index) -> list[str]:
         """Paths below the folder or as written in the list."""
-        return [to_printable(self.paths.name(place)) for place in index]
+        return self.paths.printable_names(index)
 
     def sizes(self, index: Index) -> list[Size]:
         """From the files' headers."""
@@ -145,16 +135,20 @@ class FileScenes:
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the files' bytes."""
-        return [content_hash(self.paths[place].read_bytes()) for place in index]
+        return self.paths.digests(index)
 
     def without_labels(self) -> FileScenes:
         """The image files alone."""
         return replace(self, label_paths=None)
 
-    def kept(self, keep: Sequence[int], notes: tuple[str, ...]) -> FileScenes:
-        """These scenes, with new notes."""
-        labels = self.label_paths and self.label_paths.kept(keep)
-        return replace(self, paths=self.paths.kept(keep), label_paths=labels, notes=notes)
+    def select(self, index: Index) -> FileScenes:
+        """Return the scenes at these positions."""
+        labels = self.label_paths and self.label_paths.select(index)
+        return replace(self, paths=self.paths.select(index), label_paths=labels)
+
+    def with_notes(self, notes: tuple[str, ...]) -> FileScenes:
+        """Return the same scenes with other notes."""
+        return replace(self, notes=notes)
 
 
 def check_sizes(image: Size, label: Size, path: Path, label_path: Path, slack: int) -> None:
@@ -179,7 +173,7 @@ def to_rgb(image: Image8) -> Image8:
 
 
 @dataclass(frozen=True, eq=False)
-class ArrayScenes:
+class ArrayScenes(TableClasses):
     """Scenes in memory.
 
     Args:
@@ -193,16 +187,6 @@ class ArrayScenes:
     y: NDArray[np.uint8] | None = None
     table: LabelTable | None = None
     notes: tuple[str, ...] = ()
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the table, none without one."""
-        return self.table.names if self.table else ()
-
-    @property
-    def colours(self) -> tuple[Colour, ...]:
-        """Colours of the table."""
-        return self.table.colours if self.table else ()
 
     @property
     def labelled(self) -> bool:
@@ -224,7 +208,7 @@ class ArrayScenes:
 
     def names(self, index: Index) -> list[str]:
         """Row numbers from 0."""
-        return [str(int(place)) for place in index]
+        return number_positions(index)
 
     def sizes(self, index: Index) -> list[Size]:
         """All rows have the same."""
@@ -232,8 +216,7 @@ class ArrayScenes:
 
     def digests(self, index: Index) -> list[str]:
         """Hashes of the rows' shape and bytes."""
-        shape = str(self.x.shape[1:]).encode()
-        return [content_hash(shape + self.x[place].tobytes()) for place in index]
+        return array_digests(self.x, index)
 
     def without_labels(self) -> ArrayScenes:
         """The images alone."""

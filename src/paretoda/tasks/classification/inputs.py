@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -62,7 +61,7 @@ def frozen_features(
     rows: list[Tensor] = []
     done = 0
     with evaluation_mode(network):
-        for inputs in pair.whole("all-source" if domain == "source" else "all-target", 32):
+        for inputs in pair.inputs("all-source" if domain == "source" else "all-target", 32):
             rows.append(network(inputs.to(device)).cpu())
             done += len(inputs)
             if told is not None:
@@ -193,11 +192,10 @@ def _check_crops(settings: Settings, raw: DomainPair) -> None:
 def _open(settings: Settings, source: Any, target: Any, told: Told | None) -> DomainPair:
     """The pair; a source in the target's place may be small, and both get one scaling."""
     wanted = pair_settings(settings)
-    progress = None if told is None else partial(told, "checking images")
     if target is not None:
-        return make_pair(source, target, wanted, progress)
+        return make_pair(source, target, wanted, told)
     scaling = wanted.scaling if wanted.scaling == "none" else "source"
-    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
+    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), told)
     return replace(pair, notes=(*pair.notes, _ALONE))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +130,11 @@ def open_scene_inputs(
         told: progress of the checking of files.
     """
     wanted = scene_pair_settings(settings)
-    progress = None if told is None else partial(told, "checking images")
     if target is None:
-        pair = make_scene_pair(source, source, replace(wanted, least_target=2), None, progress)
+        pair = make_scene_pair(source, source, replace(wanted, least_target=2), None, told)
         pair = replace(pair, notes=(*pair.notes, _ALONE))
     else:
-        pair = make_scene_pair(source, target, wanted, plain_translation(settings), progress)
+        pair = make_scene_pair(source, target, wanted, plain_translation(settings), told)
     for note in (*pair.notes, weights_told(settings.backbone, settings.backbone_weights)):
         if note is not None:
             say(note)

@@ -115,7 +115,7 @@ def cycle_translation(
 
 def _squares(pair: ScenePair, part: Part, plan: CyclePlan, seed: int) -> Callable[[int], Tensor]:
     """For each step squares of some training images, which are read only then."""
-    rows, places = (pair.source if part == "source" else pair.target), pair.places(part)
+    rows, places = (pair.source if part == "source" else pair.target), pair.positions(part)
 
     def of_step(step: int) -> Tensor:
         own = derived_seed(seed, f"cyclegan-{part}", step)
