@@ -1,4 +1,4 @@
-"""From what the user gives to a pair: opened, checked against each other, split, and given transforms."""
+"""Build a pair from what the user gives: open both domains, check them against each other, split and transform them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,30 @@ _DEFAULTS = PairSettings()
 def make_pair(
     source: Any, target: Any, settings: PairSettings = _DEFAULTS, progress: Progress | None = None
 ) -> DomainPair:
-    """The pair of a labelled source and a target whose labels, if there are any, are never read.
+    """Build the pair of a labelled source and a target whose labels, if there are any, are never read.
 
     Args:
-        source: a labelled image folder, list file or .npz file, a tuple (x, y[, classes]) or a torch dataset.
-        target: the same without labels.
-        settings: seed, batch size, scaling and so on.
-        progress: called while image files are checked.
+        source: A labelled image folder, list file or .npz file, a tuple (x, y[, classes]) or a torch dataset.
+        target: The same without labels.
+        settings: Seed, batch size, scaling and so on.
+        progress: Called while image files are checked.
+
+    Returns:
+        The pair; its `notes` tell the user what was changed or left out.
+
+    Raises:
+        DataError: The data cannot be used; the message says what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> x, y, z = np.random.default_rng(0).normal(size=(50, 3)), np.arange(50) % 2, np.ones((30, 3))
+        >>> pair = make_pair((x, y, ["cat", "dog"]), z)
+        >>> pair.classes, len(pair.source_train), len(pair.target_train)
+        (('cat', 'dog'), 45, 27)
+        >>> make_pair((x, y), z[:5])
+        Traceback (most recent call last):
+        ...
+        paretoda.errors.DataError: the target has 5 samples; collect at least 20
     """
     open_domain = partial(
         open_samples, skip_bad=settings.skip_bad, index_cache=settings.reading.index_cache, progress=progress
@@ -88,7 +105,7 @@ def limit_batch_size(settings: Limited, largest: int, what: str) -> tuple[Limite
 
 
 def require_labels(source: Samples) -> Labels:
-    """The source's labels, of two classes at least."""
+    """Return the source's labels; raise a `DataError` where there are none, or of a single class."""
     if source.labels is None:
         raise DataError("the source has no labels; give it labels, for example one sub-folder per class")
     present = np.unique(source.labels.values)
@@ -99,14 +116,14 @@ def require_labels(source: Samples) -> Labels:
 
 
 def count_threads(reading: Reading, *domains: Samples) -> int:
-    """Threads that read ahead; features lie in memory and need none."""
+    """Return the number of threads that read ahead; features are in memory and need none."""
     if any(samples.kind == "features" for samples in domains):
         return 0
     return reading.threads(files=all(isinstance(samples, FileSamples) for samples in domains))
 
 
 def check_match(source: Samples, target: Samples) -> None:
-    """Raises unless both domains are images, or features of the same width."""
+    """Raise a `DataError` unless both domains are images, or features of the same width."""
     if source.kind != target.kind:
         raise DataError(f"the source is {source.kind}, the target is {target.kind}; give both in the same form")
     if source.kind == "features":
@@ -116,13 +133,13 @@ def check_match(source: Samples, target: Samples) -> None:
 
 
 def check_size(target: Samples, least: int) -> None:
-    """Raises where the target is too small to be adapted to."""
+    """Raise a `DataError` where the target has fewer than `least` samples."""
     if len(target) < least:
         raise DataError(f"the target has {len(target)} samples; collect at least {least}")
 
 
 def choose_image_transform(source: Samples, target: Samples, settings: PairSettings) -> ImageTransform:
-    """What the settings say, and where they are silent what the first images suggest."""
+    """Return the transform that the settings ask for, completed by what the first images suggest."""
     shapes = [*source.shapes(), *target.shapes()]
     side = max(int(np.median([min(shape[:2]) for shape in samples.shapes()])) for samples in (source, target))
     size = settings.image_size or min(side, _PHOTO)

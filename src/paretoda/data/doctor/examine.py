@@ -1,4 +1,4 @@
-"""The doctor: everything that is wrong or strange about a source and a target, not only the first error."""
+"""The doctor: everything that is wrong or unusual about a source and a target, not only the first error."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _RARE = 5
 
 
 def examine_labels(source: Samples) -> list[Finding]:
-    """How many samples each class has, and whether that is enough and even."""
+    """Report how many samples each class has, and whether that is enough and balanced."""
     if source.labels is None:
         return []
     classes = source.labels.classes
@@ -56,7 +56,7 @@ _APART = 10.0
 
 
 def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
-    """Columns that say nothing."""
+    """Report features that are constant and so carry no information."""
     constant = np.flatnonzero((x == x[:1]).all(axis=0))
     if not len(constant):
         return []
@@ -67,7 +67,7 @@ def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]
 
 
 def examine_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
-    """Whether the domains were measured in the same units."""
+    """Report features whose scales differ so much that the domains seem to be measured in different units."""
     (mean_s, std_s), (mean_t, std_t) = _moments(source), _moments(target)
     either = (std_s > 0) & (std_t > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -97,14 +97,14 @@ _TINY = 8
 
 
 def split_readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
-    """The samples that can be decoded, None where none can, and why the others cannot."""
+    """Return the samples that can be decoded, None where none can, and the errors of the others."""
     bad = find_unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
     keep = [place for place in range(len(samples)) if place not in bad]
     return (samples.select(keep) if keep else None), bad
 
 
 def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
-    """How many files cannot be read, and the first names."""
+    """Report how many files cannot be read, with the first names."""
     if not bad:
         return []
     names = shorten_names(samples.names(list(bad)))
@@ -113,7 +113,7 @@ def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError
 
 
 def examine_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
-    """Sizes and colours, where they are mixed."""
+    """Report mixed sizes and colours, and tiny images."""
     shapes = [read_shape(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
     sizes = Counter(f"{width}x{height}" for height, width, _ in shapes)
     found = []
@@ -133,7 +133,7 @@ def examine_images(domain: Domain, samples: ArraySamples | DatasetSamples | File
 
 
 def has_hidden_labels(target: Any) -> bool:
-    """Whether the target brings labels along; only that they exist is looked at, never what they say."""
+    """Return whether the target comes with labels; only their existence is checked, never their content."""
     if isinstance(target, tuple):
         return len(target) > 1 and target[1] is not None
     if not isinstance(target, (str, Path)):
@@ -145,7 +145,7 @@ def has_hidden_labels(target: Any) -> bool:
         try:
             with open_npz_file(path) as file:
                 return "y" in file.files
-        except DataError:  # opening it says what is wrong
+        except DataError:  # opening the file reports what is wrong
             return False
     return path.is_file() and path.suffix.lower() not in SUFFIXES and _list_has_labels(path)
 
@@ -166,22 +166,32 @@ Opened = ArraySamples | DatasetSamples | FileSamples
 def examine(
     source: Any, target: Any, settings: PairSettings | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """All findings, errors first; without an error, `make_pair` accepts the data.
+    """Return all findings about two domains, errors first; without an error, `make_pair` accepts the data.
 
     Args:
-        source: as for `make_pair`.
-        target: as for `make_pair`.
-        settings: `skip_bad` and `least_target` count.
-        progress: called while image files are decoded.
+        source: Source, as for `make_pair`.
+        target: Target, as for `make_pair`.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        progress: Called while image files are decoded.
+
+    Returns:
+        The findings: errors, then warnings, then information.
+
+    Examples:
+        >>> import numpy as np
+        >>> x, z = np.random.default_rng(0).normal(size=(2, 300, 3))
+        >>> for finding in examine((x, np.arange(300) % 2), z):
+        ...     print(finding.severity, finding.message)
+        info The source has 300 samples of 2 classes: 0 150, 1 150.
     """
     settings = settings or PairSettings()
     found: list[Finding] = []
-    ours = _source(source, found)
+    ours = _open_source(source, found)
     theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
     if has_hidden_labels(target):
         found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
-    ours = ours and _content("source", source, ours, settings, found, progress)
-    theirs = theirs and _content("target", target, theirs, settings, found, progress)
+    ours = ours and _examine_content("source", source, ours, settings, found, progress)
+    theirs = theirs and _examine_content("target", target, theirs, settings, found, progress)
     if ours is not None:
         found += examine_labels(ours)
     if theirs is not None:
@@ -193,22 +203,22 @@ def examine(
             )
             found.append(Finding("warning", "target", text))
     if ours is not None and theirs is not None:
-        _both(ours, theirs, found)
+        _examine_both(ours, theirs, found)
     return sort_findings(found)
 
 
-def _source(source: Any, found: list[Finding]) -> Opened | None:
+def _open_source(source: Any, found: list[Finding]) -> Opened | None:
     samples = attempt(partial(open_unchecked, source, labelled=True), "source", found)
     if samples is not None:
         attempt(partial(require_labels, samples), "source", found)
         return samples
     if isinstance(source, (str, Path)) and not Path(source).expanduser().exists():
         return None
-    # The labels are wrong, but the rest can still be looked at; its errors, if any, have just been told.
+    # The labels are wrong, but the rest can still be examined; its errors, if any, are among the findings already.
     return attempt(partial(open_unchecked, source, labelled=False), "source", [])
 
 
-def _content(
+def _examine_content(
     domain: Literal["source", "target"],
     what: Any,
     samples: Opened,
@@ -231,7 +241,7 @@ def _content(
     return samples
 
 
-def _both(source: Opened, target: Opened, found: list[Finding]) -> None:
+def _examine_both(source: Opened, target: Opened, found: list[Finding]) -> None:
     before = len(found)
     attempt(partial(check_match, source, target), "both", found)
     if len(found) > before:

@@ -1,4 +1,4 @@
-"""What the doctor says about data."""
+"""Findings of the doctor about data."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class Finding:
     """One fact about the data.
 
     Args:
-        severity: an error stops `adapt`, a warning may cost accuracy, the rest is good to know.
-        domain: which data it concerns: "source", "target", "both", or a benchmark or one of its domains.
-        message: the fact, and what to do, in one sentence.
+        severity: An error stops `adapt`, a warning may cost accuracy, information is good to know.
+        domain: The data concerned: "source", "target", "both", or a benchmark or one of its domains.
+        message: The fact, and what to do, in one sentence.
     """
 
     severity: Severity
@@ -30,12 +30,12 @@ class Finding:
 
 
 def find_shared_samples(source: SampleSet, target: SampleSet, what: str) -> list[Finding]:
-    """A warning where the target has samples of the source.
+    """Return a warning where the target has samples of the source.
 
     Args:
-        source: of it at most 20,000 are looked at.
-        target: likewise.
-        what: the target's samples are called.
+        source: Samples of the source, of which at most 20,000 are compared.
+        target: Samples of the target, of which at most 20,000 are compared.
+        what: What the message calls the samples.
     """
     known = set(source.digests(range(min(len(source), _CAP))))
     digests = target.digests(range(min(len(target), _CAP)))
@@ -50,7 +50,7 @@ def find_shared_samples(source: SampleSet, target: SampleSet, what: str) -> list
 
 
 def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Result | None:
-    """The result, or None after the error has become a finding."""
+    """Return the result of the work, or None after its error has become a finding."""
     try:
         return work()
     except DataError as error:

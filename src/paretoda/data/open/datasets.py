@@ -1,4 +1,4 @@
-"""Map-style torch datasets as samples: items are (x, y) or x."""
+"""Map-style torch datasets as samples; items are (x, y) or x."""
 
 from __future__ import annotations
 
@@ -20,7 +20,13 @@ _ORIGIN = "the dataset"
 
 @dataclass(frozen=True, eq=False)
 class DatasetSamples:
-    """Images of a dataset, asked for when they are read; the dataset must give the same item every time."""
+    """Images of a dataset, fetched when they are read; the dataset must return the same item every time.
+
+    Args:
+        dataset: Map-style dataset.
+        labels: Labels; None where the samples were opened without labels.
+        notes: Sentences for the user.
+    """
 
     dataset: Any
     labels: Labels | None = None
@@ -28,33 +34,41 @@ class DatasetSamples:
 
     @property
     def kind(self) -> Kind:
-        """Features are copied into memory instead."""
+        """Kind "images": features are copied into memory instead."""
         return "images"
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def read(self, index: Index, at_least: int = 0) -> list[Image8]:  # noqa: ARG002
-        """The images of these items, in full size."""
+        """Return the images of these items, in full size."""
         return [_image(_input(self.dataset[int(place)])) for place in index]
 
     def names(self, index: Index) -> list[str]:
-        """Item numbers from 0."""
+        """Return item numbers from 0."""
         return number_positions(index)
 
     def digests(self, index: Index) -> list[str]:
-        """Hashes of the images' shape and pixels."""
+        """Return hashes of the images' shape and pixels."""
         return [content_hash(str(image.shape).encode() + image.tobytes()) for image in self.read(index)]
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of a few items."""
+        """Return the shapes of a few items."""
         return [
             (*image.shape, 1) if image.ndim == 2 else image.shape for image in self.read(spread_positions(len(self)))
         ]
 
 
 def open_dataset(dataset: Any, *, labelled: bool) -> ArraySamples | DatasetSamples:
-    """The dataset's items; labels, where wanted, are collected in one pass."""
+    """Open a map-style dataset; labels, where wanted, are collected in one pass.
+
+    Args:
+        dataset: Dataset with a length and items by number.
+        labelled: Whether labels are read.
+
+    Raises:
+        DataError: The dataset is empty, has no length or items, or no labels where they are wanted.
+    """
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         raise DataError("the dataset has no length or no items by number; give a map-style torch Dataset")
     count = len(dataset)

@@ -21,16 +21,16 @@ from paretoda.errors import DataError
 from paretoda.types import Progress
 
 _END = b"\0"
-"""Behind each name: the one character that no name of a file has."""
+"""Separator behind each name: the one character that no file name contains."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileList:
-    """Files in a fixed order: a million names take as many bytes as they have letters, and five million more.
+    """Files in a fixed order, stored compactly: a million names take the bytes of their letters and five million more.
 
     Args:
-        folder: where the names start.
-        joined: all names as the file system spells them, a zero byte behind each.
+        folder: Folder that the names are relative to.
+        joined: All names as the file system spells them, each followed by a zero byte.
     """
 
     folder: Path
@@ -38,7 +38,7 @@ class FileList:
 
     @staticmethod
     def of(folder: Path, names: Iterable[str]) -> FileList:
-        """The files of these names, relative to the folder or absolute."""
+        """Return the list of files with these names, relative to the folder or absolute."""
         return FileList(folder, b"".join(os.fsencode(name) + _END for name in names))
 
     def __len__(self) -> int:
@@ -51,13 +51,13 @@ class FileList:
         return (self.folder / name for name in self.names())
 
     def name(self, place: int) -> str:
-        """The name at a position."""
+        """Return the name at a position."""
         place = range(len(self))[place]
         start = int(self._ends[place - 1]) + 1 if place else 0
         return os.fsdecode(self.joined[start : int(self._ends[place])])
 
     def names(self) -> list[str]:
-        """All names."""
+        """Return all names."""
         return [os.fsdecode(name) for name in self.joined.split(_END)[:-1]]
 
     def printable_names(self, index: Index) -> list[str]:
@@ -69,7 +69,7 @@ class FileList:
         return [content_hash(self[int(place)].read_bytes()) for place in index]
 
     def select(self, index: Index) -> FileList:
-        """The files at these positions, in this order."""
+        """Return the files at these positions, in this order."""
         return FileList.of(self.folder, (self.name(int(place)) for place in index))
 
     @cached_property
@@ -79,7 +79,7 @@ class FileList:
 
 
 CHECKED_FILES = 1000
-"""Of larger sets so many files are looked at before the start, spread evenly; the doctor looks at all."""
+"""Number of files of larger sets that are checked before the start, spread evenly; the doctor checks all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -87,9 +87,9 @@ class FileSamples:
     """Image files in a fixed order.
 
     Args:
-        paths: where they are; their names stand in tables of predictions.
-        labels: None where they were opened without labels.
-        notes: what was left out.
+        paths: The files; their names stand in tables of predictions.
+        labels: Labels; None where the samples were opened without labels.
+        notes: Sentences for the user about files that were left out.
     """
 
     paths: FileList
@@ -98,26 +98,26 @@ class FileSamples:
 
     @property
     def kind(self) -> Kind:
-        """Files are always images."""
+        """Kind "images"."""
         return "images"
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def read(self, index: Index, at_least: int = 0) -> list[Image8]:
-        """Decodes these files, large JPEGs at a fraction of their size where that suffices."""
+        """Decode these files, large JPEGs at a fraction of their size where that suffices."""
         return [decode(self.paths[place], at_least) for place in index]
 
     def names(self, index: Index) -> list[str]:
-        """Paths below the folder or as written in the list."""
+        """Return paths below the folder, or as written in the list."""
         return self.paths.printable_names(index)
 
     def digests(self, index: Index) -> list[str]:
-        """Hashes of the files' bytes."""
+        """Return hashes of the files' bytes."""
         return self.paths.digests(index)
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of a few files, from their headers."""
+        """Return the shapes of a few files, from their headers."""
         return [read_shape(self.paths[place]) for place in spread_positions(len(self))]
 
     def select(self, index: Index) -> FileSamples:
@@ -217,7 +217,15 @@ def find_unreadable(
     stop: bool = False,
     progress: Progress | None = None,
 ) -> dict[int, DataError]:
-    """Those of the positions whose files are not whole images, and why; only the first where `stop` is set."""
+    """Return the positions whose files are no complete images, each with its error.
+
+    Args:
+        paths: The files.
+        places: Positions to check.
+        thorough: Whether the files are decoded; see `check_file`.
+        stop: Whether to stop at the first failure.
+        progress: Called after every file.
+    """
 
     def check(place: int) -> None:
         check_file(paths[place], thorough=thorough)
@@ -228,13 +236,13 @@ def find_unreadable(
 def find_failures(
     check: Callable[[int], None], places: Sequence[int], *, stop: bool, progress: Progress | None
 ) -> dict[int, DataError]:
-    """The positions at which a check raises, and what; it runs on all cores.
+    """Return the positions at which a check raises, each with its error; the check runs on all cores.
 
     Args:
-        check: of one position.
-        places: all positions.
-        stop: after the first.
-        progress: called after every position.
+        check: Raises a `DataError` where a position fails.
+        places: Positions to check.
+        stop: Whether to stop at the first failure.
+        progress: Called after every position.
     """
 
     def error_at(place: int) -> DataError | None:

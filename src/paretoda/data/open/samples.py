@@ -1,4 +1,4 @@
-"""Whatever the user gives becomes samples: a path, arrays or a torch dataset."""
+"""Opens a path, arrays or a torch dataset as samples."""
 
 from __future__ import annotations
 
@@ -32,16 +32,32 @@ def open_samples(
     index_cache: bool = True,
     progress: Progress | None = None,
 ) -> Samples:
-    """The samples behind a path, an array, a tuple (x, y[, classes]) or a torch dataset, checked.
+    """Open the samples behind a path, an array, a tuple (x, y[, classes]) or a torch dataset, and check them.
 
     Args:
-        what: an image folder, a list file, an .npz file or a single image; an array, tensor or data frame; a dataset.
-        labelled: False means that labels are not even read.
-        classes: of a trained model: labels are matched to them by name.
-        root: where the paths of a list file start; its own folder by default.
-        skip_bad: leave unreadable images out, with a note, instead of raising.
-        index_cache: keep the list of a large folder's files for the next time.
-        progress: called while image files are checked.
+        what: An image folder, a list file, an .npz file or a single image; an array, tensor or data frame; a dataset.
+        labelled: Whether labels are read; with False they are not even looked at.
+        classes: Classes of a trained model, which labels are matched to by name.
+        root: Folder that the paths of a list file start from; its own folder by default.
+        skip_bad: Whether unreadable images are left out, with a note, instead of raising an error.
+        index_cache: Whether the list of a large folder's files is kept for the next run.
+        progress: Called while image files are checked.
+
+    Returns:
+        The samples, with labels where they are wanted.
+
+    Raises:
+        DataError: The data cannot be used; the message says what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> samples = open_samples((np.eye(3), [0, 1, 0], ["cat", "dog"]), labelled=True)
+        >>> samples.kind, len(samples), samples.labels.classes
+        ('features', 3, ('cat', 'dog'))
+        >>> open_samples(np.eye(3), labelled=True)
+        Traceback (most recent call last):
+        ...
+        paretoda.errors.DataError: the array has no labels; give a tuple (x, y) or (x, y, classes)
     """
     samples = open_unchecked(what, labelled=labelled, root=root, index_cache=index_cache)
     if isinstance(samples, FileSamples):
@@ -56,7 +72,7 @@ def open_samples(
 def open_unchecked(
     what: Any, *, labelled: bool, root: Path | None = None, index_cache: bool = False
 ) -> ArraySamples | DatasetSamples | FileSamples:
-    """The samples before files are looked into and features are checked for NaN."""
+    """Open the samples before files are read and features are checked for NaN; otherwise as `open_samples`."""
     if isinstance(what, (ArraySamples, DatasetSamples, FileSamples)):
         return what if labelled else replace(what, labels=None)
     if isinstance(what, (str, Path)):
@@ -75,7 +91,7 @@ def open_unchecked(
 
 
 def describe_origin(what: Any) -> str:
-    """What an error calls it."""
+    """Return the name of the data in error messages."""
     return str(what) if isinstance(what, (str, Path)) else "the data"
 
 

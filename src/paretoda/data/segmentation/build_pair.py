@@ -1,4 +1,4 @@
-"""From what the user gives to a pair of scenes: opened, checked against each other, split, and given transforms."""
+"""Build a pair of scenes: open both domains, check them against each other, split and transform them."""
 
 from __future__ import annotations
 
@@ -29,26 +29,30 @@ from paretoda.types import IGNORE, Progress
 
 _CITYSCAPES = re.compile(r"(?P<sequence>[^_]+_\d{6})_\d{6}_leftImg8bit\.\w+")
 _FAR = 0.5
-"""Sequences are held out where their share comes closer to the wanted one than by this part of it."""
+"""Whole sequences are held out where their share differs from the wanted one by less than this part of it."""
 
 
 def sequence_name(name: str) -> str | None:
-    """City and sequence of a frame of Cityscapes; None where the name tells nothing."""
+    """Return city and sequence of a frame of Cityscapes; None where the name does not tell them.
+
+    >>> sequence_name("ulm/ulm_000001_000019_leftImg8bit.png")
+    'ulm_000001'
+    """
     match = _CITYSCAPES.fullmatch(PurePath(name).name)
     return match and match["sequence"]
 
 
 def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> tuple[Positions, Positions]:
-    """Training and held-out positions, both sorted; by whole sequences where the names tell them.
+    """Return training and held-out positions, both sorted; whole sequences are held out where the names tell them.
 
-    Sequences are taken in a random order as long as they fit into the share. Where that misses it by more than half,
-    because a few sequences hold nearly all frames, single frames are held out instead.
+    Sequences are taken in a random order as long as they fit into the share. Where that misses the share by more than
+    half, because a few sequences hold nearly all frames, single frames are held out instead.
 
     Args:
-        names: of all scenes.
-        share: of the scenes to hold out.
-        seed: of the run.
-        stream: of the domain.
+        names: Names of all scenes.
+        share: Share of the scenes to hold out.
+        seed: Seed of the run.
+        stream: Name of the random stream of the domain.
     """
     found = [sequence_name(name) for name in names]
     known = [sequence for sequence in found if sequence is not None]
@@ -81,14 +85,27 @@ def make_scene_pair(
     translation: Translation | None = None,
     progress: Progress | None = None,
 ) -> ScenePair:
-    """The pair of a labelled source and a target whose labels, if there are any, are never read.
+    """Build the pair of a labelled source and a target whose labels, if there are any, are never read.
 
     Args:
-        source: as `open_scenes` takes it, with labels.
-        target: the same without labels.
-        settings: seed, batch size, sizes and so on.
-        translation: gives the source's training batches the target's looks.
-        progress: called while files are checked.
+        source: Source, as `open_scenes` takes it, with labels.
+        target: Target, likewise without labels.
+        settings: Seed, batch size, sizes and so on.
+        translation: Gives the source's training images the appearance of the target; None leaves them as they are.
+        progress: Called while files are checked.
+
+    Returns:
+        The pair; its `notes` tell the user what was changed or left out.
+
+    Raises:
+        DataError: The data cannot be used; the message says what to do.
+
+    Examples:
+        >>> import numpy as np
+        >>> images, maps = np.zeros((4, 8, 8, 3), np.uint8), np.arange(4 * 64).reshape(4, 8, 8) % 2
+        >>> pair = make_scene_pair((images, maps), images, ScenePairSettings(least_target=2))
+        >>> pair.batch(0).source.shape, pair.batch(0).labels.shape
+        (torch.Size([2, 3, 8, 8]), torch.Size([2, 8, 8]))
     """
     ours, theirs = open_domains(source, target, settings, progress)
     train, held = split_positions(len(ours), settings.held_out, settings.seed, "split-source")
@@ -119,7 +136,7 @@ def make_scene_pair(
 def open_domains(
     source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
 ) -> tuple[SceneSamples, SceneSamples]:
-    """Both domains, checked against each other."""
+    """Open both domains and check them against each other."""
     open_domain = partial(
         open_scenes, skip_bad=settings.skip_bad, index_cache=settings.reading.index_cache, progress=progress
     )
@@ -131,7 +148,7 @@ def open_domains(
 
 
 def check_counts(source: SceneSamples, target: SceneSamples, least: int) -> None:
-    """Raises where there are too few images, or too few classes."""
+    """Raise a `DataError` where there are too few images, or too few classes."""
     if len(source.classes) < 2:
         raise DataError(f"the source has a single class, {source.classes[0]!r}; segmentation needs at least two")
     if len(source) < 2:
@@ -141,14 +158,17 @@ def check_counts(source: SceneSamples, target: SceneSamples, least: int) -> None
 
 
 def ensure_labelled_parts(source: SceneRows, train: Positions, held: Positions) -> tuple[Positions, Positions]:
-    """The source's parts, each with a labelled pixel: where one has none, two images change places.
+    """Return the source's parts, each with a labelled pixel: where one has none, two images are swapped.
 
     Only as many label maps are read as it takes to find a label, mostly one of each part.
 
     Args:
-        source: its scenes.
-        train: positions of the training part.
-        held: positions of the held-out part; may be empty.
+        source: Scenes of the source.
+        train: Positions of the training part.
+        held: Positions of the held-out part; may be empty.
+
+    Raises:
+        DataError: No image has a labelled pixel, or only one where two are needed.
     """
 
     def labelled(places: Positions) -> Iterator[int]:
@@ -170,7 +190,7 @@ def ensure_labelled_parts(source: SceneRows, train: Positions, held: Positions) 
 
 
 def make_scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> tuple[SceneTransform, SceneTransform]:
-    """The source's and the target's; only the source's knows chance."""
+    """Return the source's and the target's transform; only the source's is random."""
     size = settings.size or _own_size(target)
     convention = CONVENTIONS[settings.convention]
     source = SceneTransform(settings.source_size or size, convention, settings.flip, settings.scales, settings.crop)
@@ -178,7 +198,7 @@ def make_scene_transforms(target: SceneSamples, settings: ScenePairSettings) -> 
 
 
 def _own_size(samples: SceneSamples) -> Size:
-    # The middle one of a few, so that one odd image decides nothing.
+    # The median of a few, so that one odd image does not matter.
     sizes = sorted(samples.sizes(spread_positions(len(samples))))
     width, height = sizes[len(sizes) // 2]
     factor = min(1.0, _LONGEST / max(width, height))

@@ -1,4 +1,4 @@
-"""The doctor on scenes: everything that is wrong or strange about them, not only the first error."""
+"""The doctor for scenes: everything that is wrong or unusual about them, not only the first error."""
 
 from __future__ import annotations
 
@@ -25,22 +25,27 @@ Domain = Literal["source", "target"]
 def examine_scenes(
     source: Any, target: Any, settings: ScenePairSettings | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """All findings, errors first; without an error, `make_scene_pair` accepts the data. Target labels are never read.
+    """Return all findings about two domains of scenes, errors first. Target labels are never read.
+
+    Without an error, `make_scene_pair` accepts the data.
 
     Args:
-        source: as for `make_scene_pair`.
-        target: as for `make_scene_pair`.
-        settings: tables, splits, `skip_bad` and `least_target` count.
-        progress: called while files are decoded.
+        source: Source, as for `make_scene_pair`.
+        target: Target, as for `make_scene_pair`.
+        settings: Settings of the pair, of which tables, splits, `skip_bad` and `least_target` are used.
+        progress: Called while files are decoded.
+
+    Returns:
+        The findings: errors, then warnings, then information.
     """
     settings = settings or ScenePairSettings()
     found: list[Finding] = []
     table, split = settings.source_table, settings.source_split
     opened = attempt(partial(open_unchecked, source, labelled=True, table=table, split=split), "source", found)
-    ours = opened and _looked_at("source", opened, settings, found, progress)
+    ours = opened and _examine_content("source", opened, settings, found, progress)
     table, split = settings.target_table, settings.target_split
     opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
-    theirs = opened and _looked_at("target", opened, settings, found, progress)
+    theirs = opened and _examine_content("target", opened, settings, found, progress)
     if ours is not None:
         found += examine_label_maps(ours)
     if ours is not None and theirs is not None:
@@ -51,7 +56,7 @@ def examine_scenes(
 
 
 def examine_label_maps(source: SceneSamples) -> list[Finding]:
-    """The classes' shares of the pixels, classes that never occur, and images without any label."""
+    """Report the classes' shares of the pixels, classes that never occur, and images without labels."""
     counts = np.zeros(IGNORE + 1, dtype=np.int64)
     empty = []
     for place in range(len(source)):
@@ -87,7 +92,7 @@ def examine_label_maps(source: SceneSamples) -> list[Finding]:
     return found
 
 
-def _looked_at(
+def _examine_content(
     domain: Domain,
     scenes: ArrayScenes | FileScenes,
     settings: ScenePairSettings,
@@ -95,16 +100,16 @@ def _looked_at(
     progress: Progress | None,
 ) -> SceneSamples | None:
     if isinstance(scenes, FileScenes):
-        good = _usable(domain, scenes, settings, found, progress)
+        good = _drop_unusable(domain, scenes, settings, found, progress)
         if good is None:
             return None
         scenes = number_classes(good)
     found += [Finding("info", domain, note) for note in scenes.notes]
-    found.append(_about_sizes(domain, scenes))
+    found.append(_examine_sizes(domain, scenes))
     return scenes
 
 
-def _usable(
+def _drop_unusable(
     domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
 ) -> FileScenes | None:
     check = partial(check_scene, scenes, thorough=True)
@@ -117,7 +122,7 @@ def _usable(
     return scenes.select(keep) if keep else None
 
 
-def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
+def _examine_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
     sizes = Counter(f"{width}x{height}" for width, height in scenes.sizes(range(len(scenes))))
     shown = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
     more = "; all are resized to one" if len(sizes) > 1 else ""

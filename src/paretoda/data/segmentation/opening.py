@@ -1,4 +1,4 @@
-"""Whatever the user gives becomes scenes: a data set's folder, a list file, an .npz file, one image, or arrays."""
+"""Opens a data set's folder, a list file, an .npz file, one image, or arrays as scenes."""
 
 from __future__ import annotations
 
@@ -44,19 +44,26 @@ def open_scenes(
     index_cache: bool = True,
     progress: Progress | None = None,
 ) -> SceneSamples:
-    """The scenes behind a path, an array or a tuple (x, y[, classes]), their sizes and label files checked.
+    """Open the scenes behind a path, an array or a tuple (x, y[, classes]), and check their sizes and label files.
 
-    Only headers are read, and of large sets only some, so that a damaged file may raise later, when it is decoded.
+    Only headers are read, and of large sets only some, so that a damaged file may raise an error later, when it is
+    decoded.
 
     Args:
-        what: the root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines
-            `image label`, an .npz file; without labels also any folder with images, or one image.
-        labelled: False means that label files are not even opened.
-        table: what the ids in the label files mean, or its name; by default the layout's, or `classes.txt`.
-        split: of Cityscapes and CamVid; a path that ends in one wins.
-        skip_bad: decode everything once, and leave out what cannot be used, with a note.
-        index_cache: keep the list of a large folder's files for the next time.
-        progress: called while files are checked.
+        what: The root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines `image
+            label`, an .npz file; without labels also any folder with images, or one image.
+        labelled: Whether labels are read; with False label files are not even opened.
+        table: Meaning of the ids in the label files, or its name; by default the layout's, or `classes.txt`.
+        split: Split of Cityscapes and CamVid; a path that ends in one has priority.
+        skip_bad: Whether everything is decoded once, and what cannot be used is left out with a note.
+        index_cache: Whether the list of a large folder's files is kept for the next run.
+        progress: Called while files are checked.
+
+    Returns:
+        The scenes, with label maps where they are wanted.
+
+    Raises:
+        DataError: The data cannot be used; the message says what to do.
     """
     scenes = open_unchecked(what, labelled=labelled, table=table, split=split, index_cache=index_cache)
     if not isinstance(scenes, FileScenes):
@@ -79,7 +86,7 @@ def open_unchecked(
     split: str = "train",
     index_cache: bool = False,
 ) -> ArrayScenes | FileScenes:
-    """The scenes before their files are looked into."""
+    """Open the scenes before their files are read; otherwise as `open_scenes`."""
     table = None if table is None else find_table(table)
     if isinstance(what, (ArrayScenes, FileScenes)):
         if labelled and not what.labelled:
@@ -95,7 +102,13 @@ def open_unchecked(
 
 
 def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
-    """Raises where a scene cannot be used; only headers are read unless it is to be thorough."""
+    """Raise a `DataError` where a scene cannot be used.
+
+    Args:
+        scenes: The scenes.
+        place: Position of the scene.
+        thorough: Whether the files are decoded; otherwise only their headers are read.
+    """
     (size,) = scenes.sizes([place])
     if scenes.label_paths is not None:
         label = scenes.label_paths[place]
@@ -111,7 +124,7 @@ def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
 
 
 def check_classes(source: SceneSamples, other: SceneSamples) -> None:
-    """Raises where both domains' classes are known and their numbers differ."""
+    """Raise a `DataError` where both domains' classes are known and their numbers differ."""
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
             f"the source has {len(source.classes)} classes ({shorten_names(source.classes)}), the target has "
@@ -123,7 +136,7 @@ def check_classes(source: SceneSamples, other: SceneSamples) -> None:
 def _open_path(request: FolderRequest, table: LabelTable | None) -> ArrayScenes | FileScenes:
     path, labelled = request.folder, request.labelled
     if path.is_dir():
-        return _with_table(find_scenes(request), table, path)
+        return _set_table(find_scenes(request), table, path)
     if not path.is_file():
         raise DataError(f"{path} does not exist; give a data set's folder, an .npz file or a list of images and labels")
     if path.suffix.lower() == ".npz":
@@ -132,10 +145,10 @@ def _open_path(request: FolderRequest, table: LabelTable | None) -> ArrayScenes 
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with images/ and labels/")
         return FileScenes(FileList.of(path.parent, [path.name]), table=table)
-    return _with_table(_open_list(path, labelled), table, path.parent)
+    return _set_table(_open_list(path, labelled), table, path.parent)
 
 
-def _with_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> FileScenes:
+def _set_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> FileScenes:
     file = folder / "classes.txt"
     if table is None and scenes.table is None and file.is_file():
         names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
@@ -172,9 +185,9 @@ def _split_line(line: str, number: int, file: Path) -> tuple[str, str | None]:
 
 
 def number_classes(scenes: FileScenes) -> FileScenes:
-    """The same scenes with a table; where nothing tells the classes, all labels are read to number them.
+    """Return the scenes with a table; where nothing tells the classes, all labels are read to number them.
 
-    One wrong pixel can make many classes: where numbers below the largest never occur, a note says where that stands.
+    One wrong pixel can make many classes: where numbers below the largest never occur, a note says which file has it.
     """
     if scenes.table is not None or scenes.label_paths is None:
         return scenes

@@ -26,15 +26,15 @@ from paretoda.errors import DataError
 from paretoda.types import IGNORE, Source, Target
 
 _SIGMA = 70 / 1914
-"""Of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
+"""Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
 
 
 def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
-    """The share of each class among all valid pixels, shape (K,), float64; all 0 where no pixel is valid.
+    """Share of each class among all labelled pixels, shape (K,), float64; all 0 where no pixel has a label.
 
     Args:
-        labels: int64 maps, each of shape (b, h, w), `IGNORE` where there is none.
-        classes: K.
+        labels: int64 maps, each of shape (b, h, w), `IGNORE` where there is no label.
+        classes: Number of classes K.
     """
     counts = torch.zeros(classes, dtype=torch.int64)
     for maps in labels:
@@ -43,20 +43,20 @@ def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
 
 
 def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]) -> Tensor:
-    """How likely each class is at each place, over how likely it is anywhere, shape (K, h, w).
+    """How likely each class is at each place, relative to how likely it is anywhere, shape (K, h, w).
 
-    The share of the class among the valid pixels around a place, divided so that a class's map averages 1: the factors
-    of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without any
-    label has 1 for all classes.
+    The share of the class among the labelled pixels around a place, divided so that a class's map averages 1: the
+    factors of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without
+    any label has 1 for all classes.
 
     Args:
-        labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is none.
-        classes: K.
-        size: height and width of the result.
+        labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is no label.
+        classes: Number of classes K.
+        size: Height and width of the result.
     """
     counts = torch.zeros(classes, *size, dtype=torch.float64)
     for maps in labels:
-        # One more class takes the ignored pixels, and is dropped.
+        # An additional class collects the ignored pixels and is dropped.
         at = torch.where(maps == IGNORE, classes, maps)
         found = one_hot(at, classes + 1).sum(dim=0)[..., :classes].permute(2, 0, 1)
         counts += interpolate(found[None].double(), size=size, mode="area")[0]
