@@ -65,10 +65,10 @@ def _made(scratch: Path, count: int) -> Path:
 def opened(way: str, folder: Path) -> dict[str, float]:
     """What one way of opening the folder costs this process."""
     from paretoda.data import open_samples
-    from paretoda.data.open.folders import find_images, unlabelled_folder
+    from paretoda.data.open.folders import find_images, open_unlabelled_folder
 
     if way == "folder, from the index":  # written by the first call
-        unlabelled_folder(folder, cached=True)
+        open_unlabelled_folder(folder, cached=True)
         gc.collect()
     before, cpu = _memory("VmRSS"), time.process_time()
     Path("/proc/self/clear_refs").write_text("5")
@@ -80,7 +80,7 @@ def opened(way: str, folder: Path) -> dict[str, float]:
     elif way == "list file":
         kept = open_samples(folder.parent / "list.txt", labelled=True)
     elif way == "folder, from the index":
-        kept = unlabelled_folder(folder, cached=True)
+        kept = open_unlabelled_folder(folder, cached=True)
     else:
         kept = open_samples(folder, labelled=way == "folder, labelled", index_cache=False)
     seconds, peak = time.process_time() - cpu, _memory("VmHWM") - before

@@ -14,7 +14,7 @@ import sys
 import torch
 from memory import _CLEAR, _resident
 
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.run.build import build_step
 from paretoda.tasks import find_task
 from paretoda.tasks.segmentation.inputs import open_inputs
@@ -31,7 +31,7 @@ _SIZES = {"MALLOC_MMAP_THRESHOLD_": "65536", "MALLOC_TRIM_THRESHOLD_": "65536", 
 def own_peak(way: str) -> tuple[int, int]:
     """Bytes at the peak of some steps above those before them, and the number of shared parameters."""
     torch.set_num_threads(1)
-    x, y = driving_scenes(24, seed=0, gap=1.0, size=(64, 96))
+    x, y = draw_driving_scenes(24, seed=0, gap=1.0, size=(64, 96))
     settings = make_settings(
         {"task": "segmentation", "backbone": "deeplab-resnet101", "batch_size": 2, "levels": 2, **WAYS[way]}
     )

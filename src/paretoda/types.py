@@ -5,8 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from torch import Tensor, nn
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Called during long work with what is being done, how many items are done, and how many there are in all."""
 
 IGNORE = 255
 """Label of a pixel that counts for nothing."""

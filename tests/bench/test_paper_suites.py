@@ -7,7 +7,7 @@ import pytest
 from paretoda.bench.paper_numbers import OFFICE31_PAPER, OFFICE_HOME_PAPER, VISDA_CLASSES_PAPER, VISDA_PAPER
 from paretoda.bench.results import split_by_class
 from paretoda.bench.suites import PAPER_SUITES
-from paretoda.report.tables import TableStyle, make_table, markdown
+from paretoda.report.tables import TableStyle, make_table, to_markdown
 
 PAPER = Path(__file__).parents[3] / "shared" / "spec" / "paper.tex"
 
@@ -59,12 +59,12 @@ def test_the_table_by_class_has_the_papers_columns_and_numbers():
     recalls = dict.fromkeys(VISDA_CLASSES_PAPER["DANN (paper)"], 0.25)
     facts = {"suite": "visda2017", "task": "train-validation", "seed": 0, "settings": {}}
     rows = [{**facts, "name": "ours", "per_class": {"chosen": recalls, "last": recalls}}]
-    text = markdown(make_table(split_by_class(rows)), TableStyle(references=VISDA_CLASSES_PAPER))
+    text = to_markdown(make_table(split_by_class(rows)), TableStyle(references=VISDA_CLASSES_PAPER))
     assert "| aeroplane | bicycle |" in text
     assert "| ours | **25.0** |" in text
     assert "| DANN + ParetoDA (paper) | 95.3 | 82.4 |" in text
     failed = [*rows, {**facts, "name": "theirs", "error": "died"}]
-    assert "Failed runs" in markdown(make_table(split_by_class(failed)))
+    assert "Failed runs" in to_markdown(make_table(split_by_class(failed)))
 
 
 def test_the_protocol_reads_photographs_with_the_papers_networks():

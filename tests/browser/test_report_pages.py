@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from report.test_page import facts, line
 
-from paretoda.report.compare import runs_page
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
-from paretoda.report.page import Comparison, run_page
-from paretoda.report.pictures import thumbnail
-from paretoda.report.scatter import feature_map
+from paretoda.report.page import Comparison, render_run_page
+from paretoda.report.pictures import make_thumbnail
+from paretoda.report.runs_page import render_runs_page
+from paretoda.report.scatter import make_feature_map
 
 EVIL = "<script>alert(1)</script>"
 CLASSES = ("cat", EVIL, "a-class-with-an-uncommonly-long-name-and-no-space-in-it")
@@ -25,13 +25,13 @@ def full() -> RunFacts:
     rng = np.random.default_rng(0)
     y = np.arange(90) % 3
     x = rng.normal(size=(90, 6)).astype(np.float32) + 3 * np.eye(3, 6)[y].astype(np.float32)
-    image = thumbnail(rng.integers(255, size=(16, 16)).astype(np.uint8))
+    image = make_thumbnail(rng.integers(255, size=(16, 16)).astype(np.uint8))
     cards = [Card(image, EVIL, CLASSES[place % 3], 0.5, CLASSES[place % 2]) for place in range(24)]
     tables = [
         Confusion("target (oracle)", CLASSES, ((30, 3, 0), (4, 20, 6), (0, 0, 27)), oracle=True),
         Confusion("held-out source", CLASSES, ((9, 0, 1), (0, 8, 2), (1, 0, 9))),
     ]
-    pictures = Pictures(feature_map((x, y), (x[:60] + 1, y[:60]), CLASSES), cards, tables)
+    pictures = Pictures(make_feature_map((x, y), (x[:60] + 1, y[:60]), CLASSES), cards, tables)
     history = [
         line(step, losses={"source": 1 / step, EVIL: sin(step)}, weights={"source": sin(step), EVIL: 1.0})
         for step in range(1, 121)
@@ -45,9 +45,9 @@ def pages(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("pages with a space")
     run, table = full(), Comparison("Target accuracy", ["", "oracle"], [["DANN", "71.5 ± 0.3"]], "3 seeds")
     texts = {
-        "run": run_page(run),
-        "demo": run_page(facts(), table),
-        "runs": runs_page({"one": run, EVIL: facts(scores={})}, title="two"),
+        "run": render_run_page(run),
+        "demo": render_run_page(facts(), table),
+        "runs": render_runs_page({"one": run, EVIL: facts(scores={})}, title="two"),
     }
     for name, text in texts.items():
         (folder / f"{name}.html").write_text(text, encoding="utf-8")

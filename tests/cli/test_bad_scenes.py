@@ -11,7 +11,7 @@ from data.segmentation.conftest import Writer
 from PIL import Image
 from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
-from paretoda.data.batching import split
+from paretoda.data.batching import split_positions
 
 QUICK = ("--steps", "6", "--batch-size", "2", "--evaluate-every", "3", "--refresh-every", "3", "--device", "cpu")
 SPOILED = {
@@ -131,7 +131,7 @@ def test_images_without_a_label_cost_nothing_and_spoil_nothing(
     """Once a run whose only held-out image had no label ended half-way, with an internal error."""
     source = tmp_path / "source"
     shutil.copytree(folders / "source", source)
-    (held,) = split(12, 0.1, 0, "split-source")[1]
+    (held,) = split_positions(12, 0.1, 0, "split-source")[1]
     for place in (held,) if unlabelled == "held-out" else [place for place in range(12) if place not in (3, 7)]:
         Image.fromarray(np.full((48, 64), 255, np.uint8)).save(source / "labels" / f"{place:03d}.png")
     given = ("--task", "segmentation", "--source", source, "--target", folders / "target", "--method", "source-only")

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from paretoda.data.open.arrays import array_samples
-from paretoda.data.rows import tensors_of
+from paretoda.data.open.arrays import make_array_samples
+from paretoda.data.rows import iterate_inputs
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import CROPS, ImageTransform, random_mirrors, ten_crops
 from paretoda.errors import DataError
@@ -33,11 +33,11 @@ def test_the_fifth_view_is_the_middle_that_a_single_prediction_sees():
 
 
 def test_rows_of_one_image_stand_together_whatever_the_batches():
-    samples = array_samples(PHOTOS)
-    whole = torch.cat(list(tensors_of(samples, PLAIN, 1000, CROPS)))
+    samples = make_array_samples(PHOTOS)
+    whole = torch.cat(list(iterate_inputs(samples, PLAIN, 1000, CROPS)))
     assert torch.equal(whole, PLAIN.evaluate_crops(PHOTOS))
     for batch_size in (1, 20, 25):
-        parts = list(tensors_of(samples, PLAIN, batch_size, CROPS))
+        parts = list(iterate_inputs(samples, PLAIN, batch_size, CROPS))
         assert [len(part) for part in parts] == ([10, 10, 10] if batch_size == 1 else [20, 10])
         assert torch.equal(torch.cat(parts), whole)
 
@@ -45,9 +45,9 @@ def test_rows_of_one_image_stand_together_whatever_the_batches():
 def test_what_has_no_ten_crops_is_refused():
     with pytest.raises(DataError, match="ten would be two"):
         ImageTransform(32, 3, (0.0,) * 3, (1.0,) * 3, "none").evaluate_crops(PHOTOS)
-    features = array_samples(np.zeros((4, 2), np.float32))
+    features = make_array_samples(np.zeros((4, 2), np.float32))
     with pytest.raises(DataError, match="features have no crops"):
-        list(tensors_of(features, FeatureTransform(torch.zeros(2), torch.ones(2)), 8, CROPS))
+        list(iterate_inputs(features, FeatureTransform(torch.zeros(2), torch.ones(2)), 8, CROPS))
 
 
 def test_flip_trains_on_the_middle_and_mirrors_about_half():

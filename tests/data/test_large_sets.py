@@ -33,7 +33,7 @@ def test_threads_change_no_batch_and_no_pass(two_folders, workers, memory, monke
         for name, tensor in vars(plain.batch(step)).items():
             assert torch.equal(getattr(batch, name), tensor)
     for part in ("source", "all-target", "held-out-target"):
-        ours, theirs = (list(pair.whole(part, 7)) for pair in (plain, threaded))
+        ours, theirs = (list(pair.inputs(part, 7)) for pair in (plain, threaded))
         assert [len(rows) for rows in ours] == [len(rows) for rows in theirs]
         assert torch.equal(torch.cat(ours), torch.cat(theirs))
 
@@ -45,8 +45,8 @@ def test_features_need_no_threads() -> None:
 
 
 def test_few_files_are_opened_at_the_start(two_folders, monkeypatch) -> None:
-    monkeypatch.setattr(files, "LOOKED_AT", 4)
-    monkeypatch.setattr("paretoda.data.samples.PEEKED", 4)
+    monkeypatch.setattr(files, "CHECKED_FILES", 4)
+    monkeypatch.setattr("paretoda.data.samples.INSPECTED", 4)
     opened = set()
     real = Image.open
 
@@ -71,10 +71,10 @@ def test_damage_that_nobody_looked_at_is_named_when_it_is_read_and_by_the_doctor
     bad.write_bytes(bad.read_bytes()[:-30])
     with pytest.raises(DataError, match=r"08\.png is damaged or truncated"):
         open_samples(target, labelled=False)
-    monkeypatch.setattr(files, "LOOKED_AT", 2)
+    monkeypatch.setattr(files, "CHECKED_FILES", 2)
     pair = pair_with(workers, two_folders)
     with pytest.raises(DataError, match=r"08\.png is damaged or truncated .*--skip-bad"):
-        list(pair.whole("all-target", 6))
+        list(pair.inputs("all-target", 6))
     assert any("08.png" in finding.message for finding in examine(source, target))
     skipping = make_pair(source, target, replace(SETTINGS, skip_bad=True))
     assert len(skipping.target.samples) == 23, "leaving files out needs certainty"

@@ -96,7 +96,7 @@ def test_there_is_no_guide_where_none_is_wanted() -> None:
     nothing = pair(PairSettings(held_out=0))
     assert nothing.batch(0).guide is None
     assert len(nothing.source_train) == 40
-    assert list(nothing.whole("held-out-source", 8)) == []
+    assert list(nothing.inputs("held-out-source", 8)) == []
 
 
 def test_the_parts_are_walked_in_order_with_their_labels() -> None:
@@ -109,7 +109,7 @@ def test_the_parts_are_walked_in_order_with_their_labels() -> None:
         ("held-out-target", built.target_held_out + 1000),
         ("all-target", np.arange(27) + 1000),
     ):
-        assert torch.cat(list(built.whole(part, 7)))[:, 0].tolist() == places.tolist()
+        assert torch.cat(list(built.inputs(part, 7)))[:, 0].tolist() == places.tolist()
         assert [int(name) for name in built.names(part)] == (places % 1000).tolist()
         if part.endswith("source"):
             assert built.labels_of(part).tolist() == (places % 3).tolist()
@@ -123,10 +123,10 @@ def test_features_are_scaled_by_their_training_part_and_prediction_by_the_target
     (x, y), z = data()
     built = make_pair((x, y), z, PairSettings(scaling="per-domain"))
     for part in ("source", "target"):
-        inputs = torch.cat(list(built.whole(part, 100)))
+        inputs = torch.cat(list(built.inputs(part, 100)))
         assert torch.allclose(inputs.mean(0), torch.zeros(2), atol=1e-4)
         assert torch.allclose(inputs.std(0, correction=0), torch.ones(2), atol=1e-4)
-    assert torch.equal(built.prediction_transform().evaluate(z), torch.cat(list(built.whole("all-target", 100))))
+    assert torch.equal(built.prediction_transform().evaluate(z), torch.cat(list(built.inputs("all-target", 100))))
 
 
 def test_a_pair_of_features_keeps_splits_order_and_labels() -> None:

@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from paretoda.data.build_pair import make_pair
 from paretoda.data.doctor.examine import examine
 from paretoda.data.open.samples import open_samples
-from paretoda.data.rows import tensors_of
+from paretoda.data.rows import iterate_inputs
 from paretoda.data.settings import PairSettings
 
 
@@ -57,7 +57,7 @@ def test_a_folder_of_photographs(shared_data: Path, tmp_path: Path) -> None:
     assert (len(pair.source.samples), len(pair.target.samples)) == (157, 295)
     assert pair.input_shape == (3, 160, 160)
     assert pair.batch(0).target.shape == (8, 3, 160, 160)
-    known = next(iter(pair.whole("all-target", 8)))
-    again = next(tensors_of(open_samples(tmp_path / "webcam", labelled=False), pair.prediction_transform(), 8))
+    known = next(iter(pair.inputs("all-target", 8)))
+    again = next(iterate_inputs(open_samples(tmp_path / "webcam", labelled=False), pair.prediction_transform(), 8))
     assert torch.equal(known, again)
     assert not [finding for finding in examine(tmp_path / "dslr", tmp_path / "webcam") if finding.severity == "error"]

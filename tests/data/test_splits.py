@@ -2,14 +2,14 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.batching import split, stratified_split
+from paretoda.data.batching import split_positions, stratified_split
 
 shares = st.floats(0, 0.5)
 
 
 @given(st.integers(1, 300), shares, st.integers(0, 99))
 def test_the_parts_are_disjoint_and_complete(count: int, share: float, seed: int) -> None:
-    train, held = split(count, share, seed, "s")
+    train, held = split_positions(count, share, seed, "s")
     assert sorted([*train, *held]) == list(range(count))
     assert len(train) >= 1
     assert abs(len(held) - share * count) <= 1
@@ -31,4 +31,4 @@ def test_a_tenth_is_a_tenth_and_depends_on_the_seed() -> None:
     assert np.bincount(labels[held]).tolist() == [6, 4]
     assert held.tolist() != stratified_split(labels, 0.1, 1, "s")[1].tolist()
     assert held.tolist() == stratified_split(labels, 0.1, 0, "s")[1].tolist()
-    assert len(split(100, 0.1, 0, "s")[1]) == 10
+    assert len(split_positions(100, 0.1, 0, "s")[1]) == 10

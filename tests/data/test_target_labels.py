@@ -19,7 +19,7 @@ def identical(one: DomainPair, two: DomainPair) -> bool:
         left, right = one.batch(step), two.batch(step)
         if not all(torch.equal(getattr(left, name), getattr(right, name)) for name in left.__dataclass_fields__):
             return False
-    whole = [torch.cat(list(pair.whole("all-target", 9))) for pair in (one, two)]
+    whole = [torch.cat(list(pair.inputs("all-target", 9))) for pair in (one, two)]
     return torch.equal(*whole) and one.classes == two.classes
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from paretoda.tasks.classification.run import Run
+from paretoda.tasks.classification.results import Run
 
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
 from paretoda.errors import SettingsError

@@ -1,4 +1,4 @@
-"""Scores of label maps as Cityscapes counts them, and pixels of whole sets."""
+"""Scores of label maps as Cityscapes counts them."""
 
 import math
 
@@ -7,12 +7,10 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, jaccard_score
-from torch import nn
-from torch.nn import functional
 from torchmetrics.functional.classification import multiclass_jaccard_index
 
-from paretoda.evaluation.overlap import Scores, confusion, label_map, pixel_snapshot_rows
-from paretoda.types import IGNORE, Model, Source, Target
+from paretoda.evaluation.overlap import Scores, confusion, label_map
+from paretoda.types import IGNORE
 
 SEEDS, CLASSES = st.integers(0, 300), st.integers(2, 8)
 
@@ -142,69 +140,3 @@ def test_logits_are_enlarged_before_the_class_is_chosen():
     logits = torch.tensor([[[[4.0, 0.0]], [[0.0, 1.0]]]])
     assert label_map(logits, (1, 5)).tolist() == [[[0, 0, 0, 0, 1]]]
     assert label_map(torch.zeros(1, 3, 2, 2), (4, 4)).unique().tolist() == [0], "among equals the first"
-
-
-class Dropped(Model):
-    def __init__(self):
-        torch.manual_seed(0)
-        super().__init__(nn.Sequential(nn.Conv2d(3, 5, 4, stride=4), nn.Dropout(0.5)), nn.Conv2d(5, 4, 1))
-
-
-def scenes(images=5):
-    generator = torch.Generator().manual_seed(0)
-    inputs = torch.randn(images, 3, 32, 40, generator=generator)
-    labels = torch.randint(0, 4, (images, 32, 40), generator=generator)
-    return inputs, labels.masked_fill(torch.rand(labels.shape, generator=generator) < 0.5, IGNORE)
-
-
-def test_rows_are_pixels_of_the_maps_in_evaluation_mode():
-    model, (inputs, labels) = Dropped().train(), scenes()
-    source = pixel_snapshot_rows(model, inputs.split(2), labels.split(2), per_image=7)
-    target = pixel_snapshot_rows(model, inputs.split(2), per_image=7)
-    assert isinstance(source, Source)
-    assert type(target) is Target
-    assert model.encoder[1].training
-    features = functional.conv2d(inputs, model.encoder[0].weight, model.encoder[0].bias, stride=4)
-    for rows in (source, target):
-        assert rows.index.tolist() == list(range(35))
-        for image in range(5):
-            own = slice(7 * image, 7 * image + 7)
-            distances = (rows.features[own].unsqueeze(1) - features[image].flatten(1).T).norm(dim=2)
-            assert distances.min(1).values.max().item() < 1e-5, "every row is a pixel of its image"
-            assert len(distances.argmin(1).unique()) == 7
-        logits = rows.features @ model.head.weight[:, :, 0, 0].T + model.head.bias
-        torch.testing.assert_close(rows.logits, logits)
-        assert not rows.features.requires_grad
-
-
-def test_labels_are_the_nearest_and_ignored_pixels_are_dropped():
-    """Inputs that carry their label: behind the encoder each row still knows its own."""
-    corners = torch.randint(0, 4, (2, 8, 10), generator=torch.Generator().manual_seed(1))
-    corners[0, :4] = IGNORE
-    labels = torch.full((2, 29, 37), IGNORE)
-    labels[:, ::4, ::4] = corners
-    model = Model(nn.Identity(), nn.Identity())
-    source = pixel_snapshot_rows(model, [corners.unsqueeze(1).float()], [labels], per_image=60)
-    assert source.features.squeeze(1).long().equal(source.labels)
-    assert len(source.index) == 40 + 60
-    assert int(source.labels.max()) < 4
-
-
-@pytest.mark.parametrize("size", [1, 3, 5])
-def test_the_choice_depends_on_the_seed_and_not_on_the_model_or_the_batches(size):
-    (inputs, labels), model = scenes(), Model(nn.Identity(), nn.Identity())
-    whole = pixel_snapshot_rows(model, [inputs], [labels], per_image=9, seed=3)
-    parts = pixel_snapshot_rows(model, inputs.split(size), labels.split(size), per_image=9, seed=3)
-    torch.testing.assert_close(whole.features, parts.features)
-    assert whole.labels.equal(parts.labels)
-    assert whole.index.equal(parts.index)
-    other = pixel_snapshot_rows(model, [inputs], [labels], per_image=9, seed=4)
-    assert not whole.features.equal(other.features)
-
-
-def test_a_set_without_a_pixel_is_refused():
-    inputs, labels = scenes()
-    with pytest.raises(ValueError, match="there is no pixel to look at"):
-        pixel_snapshot_rows(Dropped(), [inputs], [torch.full_like(labels, IGNORE)])
-    with pytest.raises(ValueError, match="there is no pixel to look at"):
-        pixel_snapshot_rows(Dropped(), [])

@@ -27,10 +27,10 @@ from paretoda.bench.store import Store
 from paretoda.data import examine, open_samples
 from paretoda.data.open.decoding import check_file, decode
 from paretoda.data.segmentation import open_scenes
-from paretoda.data.segmentation.label_files import palette_of, read_ids, size_of
+from paretoda.data.segmentation.label_files import read_ids, read_palette, read_size
 from paretoda.models.weights import load_weights
-from paretoda.report.bench_page import bench_page
-from paretoda.report.page import run_page
+from paretoda.report.bench_page import render_bench_page
+from paretoda.report.page import render_run_page
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.result import read_facts
@@ -101,7 +101,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         list(model.scenes(scene, refined=True, places=[0]))
 
     def page(path: Path) -> str:
-        return run_page(read_facts(RunDirectory(path.parent)))
+        return render_run_page(read_facts(RunDirectory(path.parent)))
 
     archive, tensors = (plainly, inside_zip, inside_zip), (plainly, inside_safetensors, inside_safetensors)
     json_too, png = (plainly, inside_json, inside_json), (plainly, inside_png)
@@ -168,8 +168,8 @@ def _image(path: Path) -> None:
 
 
 def _label_map(path: Path) -> None:
-    size_of(path)
-    palette_of(path)
+    read_size(path)
+    read_palette(path)
     read_ids(path)
 
 
@@ -181,7 +181,7 @@ def _bench(path: Path) -> str:
     # As `paretoda report` does, which tells this ValueError itself.
     rows = select_variants(Store(path.parent).results())
     try:
-        return bench_page(rows, title="t") if rows else ""
+        return render_bench_page(rows, title="t") if rows else ""
     except ValueError as error:
         if "under different settings" not in str(error):
             raise

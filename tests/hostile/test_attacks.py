@@ -19,8 +19,8 @@ from PIL import Image
 
 from paretoda.bench.contenders import read_contenders
 from paretoda.data import open_samples
-from paretoda.data.labels import class_names, from_names
-from paretoda.data.open.decoding import decode, open_image, shape_of
+from paretoda.data.labels import class_names, labels_from_names
+from paretoda.data.open.decoding import decode, open_image, read_shape
 from paretoda.data.segmentation.label_files import read_ids
 from paretoda.errors import DataError, RunError, SettingsError, WeightsError
 from paretoda.io.limits import PIXELS, UNPACKED
@@ -143,7 +143,7 @@ def huge_png(side: int) -> bytes:
     return b"\x89PNG\r\n\x1a\n" + body
 
 
-@pytest.mark.parametrize("use", [decode, shape_of, read_ids])
+@pytest.mark.parametrize("use", [decode, read_shape, read_ids])
 @pytest.mark.parametrize("side", [9500, 12000, 60000])
 def test_a_picture_that_would_fill_the_memory_is_refused(use: Callable[[Path], Any], side: int, tmp_path: Path) -> None:
     (tmp_path / "x.png").write_bytes(huge_png(side))
@@ -190,7 +190,7 @@ def test_a_description_of_a_giant_takes_no_memory(tmp_path: Path) -> None:
 
 
 def test_numbers_of_thousands_of_digits_are_names() -> None:
-    assert from_names(["9" * 5000, "1"]).classes == ("1", "9" * 5000)
+    assert labels_from_names(["9" * 5000, "1"]).classes == ("1", "9" * 5000)
 
 
 def test_many_names_are_compared_in_no_time() -> None:

@@ -6,7 +6,7 @@ import io
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paretoda.io.csv_cells import csv_text, original
+from paretoda.io.csv_cells import csv_text, unescape_cell
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=20)
 
@@ -16,7 +16,7 @@ texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"
 def test_every_text_comes_back_and_no_cell_is_a_formula(rows: list[list[str]]) -> None:
     text = csv_text(rows)
     read = list(csv.reader(io.StringIO(text, newline="")))
-    assert [[original(cell) for cell in row] for row in read] == rows
+    assert [[unescape_cell(cell) for cell in row] for row in read] == rows
     for row in read:
         for cell in row:
             assert not cell.startswith(("=", "@", "\t", "\r"))

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.distributed.layers import drawn_for_all
+from paretoda.distributed.layers import shared_dropout
 from paretoda.models.batchnorm import pooled_statistics
 
 LAYERS = {
@@ -26,7 +26,7 @@ def test_parts_drop_what_the_whole_batch_drops_and_leave_chance_where_it_would_b
     whole, after = network(x), torch.rand(2)
     for rows in (torch.arange(4), torch.tensor([9, 2, 5])):
         torch.manual_seed(3)
-        with drawn_for_all(network, 10, rows):
+        with shared_dropout(network, 10, rows):
             part = network(x[rows])
         assert torch.equal(part, whole[rows])
         assert torch.equal(torch.rand(2), after)
@@ -35,13 +35,13 @@ def test_parts_drop_what_the_whole_batch_drops_and_leave_chance_where_it_would_b
 
 def test_dropout_in_evaluation_mode_and_on_other_rows_is_as_ever():
     layer, x = nn.Dropout(0.5), torch.randn(4, 3)
-    with drawn_for_all(layer.eval(), 8, torch.arange(4)):
+    with shared_dropout(layer.eval(), 8, torch.arange(4)):
         assert torch.equal(layer(x), x)
     layer.train()
     torch.manual_seed(0)
     expected = layer(x)
     torch.manual_seed(0)
-    with drawn_for_all(layer, 8, torch.arange(2)):
+    with shared_dropout(layer, 8, torch.arange(2)):
         assert torch.equal(layer(x), expected), "four rows are not those two"
 
 

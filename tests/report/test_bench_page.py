@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.bench_page import base_row, bench_page, plain_sums
+from paretoda.report.bench_page import find_base_row, find_plain_sums, render_bench_page
 from paretoda.report.tables import TableStyle
 
 EVIL = "<script>alert('x')</script>"
@@ -57,7 +57,7 @@ def tags(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 
 def test_no_name_becomes_a_tag_and_nothing_is_fetched() -> None:
-    page = bench_page([*rows(), row("bad", "A", 0, None)], title=EVIL, command=EVIL)
+    page = render_bench_page([*rows(), row("bad", "A", 0, None)], title=EVIL, command=EVIL)
     assert "<script" not in page
     assert page.count("&lt;script&gt;") > 20
     assert not re.findall(r"https?:|url\(|@import", page)
@@ -66,7 +66,7 @@ def test_no_name_becomes_a_tag_and_nothing_is_fetched() -> None:
 
 
 def test_every_colour_of_the_page_is_defined_in_it() -> None:
-    page = bench_page(rows(), title="t")
+    page = render_bench_page(rows(), title="t")
     assert set(re.findall(r"var\((--\w+)\)", page)) <= set(re.findall(r"(--\w+):", page))
     assert "prefers-color-scheme:dark" in page
     assert "@media print" in page
@@ -74,7 +74,7 @@ def test_every_colour_of_the_page_is_defined_in_it() -> None:
 
 def test_everything_is_on_the_page() -> None:
     look = TableStyle(oracle=frozenset({"seer"}), references={"paper": {"A": 0.7}})
-    page = bench_page([*rows(), row("seer", "A", 0, 0.9), row("bad", "A", 0, None)], title="t", look=look)
+    page = render_bench_page([*rows(), row("seer", "A", 0, 0.9), row("bad", "A", 0, None)], title="t", look=look)
     headings = ["Chosen without", "After the last", "Against sum", "Against the plain sum", "Average ranks"]
     for heading in [*headings, "Task by task", "Cost", "Moves", "Failures", "Settings that differ", "Versions"]:
         assert f"<h2>{heading}" in page, heading
@@ -86,7 +86,7 @@ def test_everything_is_on_the_page() -> None:
 
 
 def test_the_pictures_have_a_dot_for_every_seed_and_a_line_for_every_contender() -> None:
-    seen = [attributes.get("class") or "" for _, attributes in tags(bench_page(rows(), title="t"))]
+    seen = [attributes.get("class") or "" for _, attributes in tags(render_bench_page(rows(), title="t"))]
     assert sum(kind.startswith("seed ") for kind in seen) == 2 * 3 * 2
     assert seen.count("at") == 3
     assert seen.count("mean up") == seen.count("mean down") == 3
@@ -104,21 +104,21 @@ def test_the_pictures_have_a_dot_for_every_seed_and_a_line_for_every_contender()
     ],
 )
 def test_little_data_is_a_page_that_says_what_cannot_be_computed(some: list[dict[str, Any]], said: str) -> None:
-    page = bench_page(some, title="t")
+    page = render_bench_page(some, title="t")
     assert said in page
     assert not [a for _, a in tags(page) if "nan" in "".join(a.get(k) or "" for k in ("x1", "x2", "cx", "cy", "d"))]
 
 
 def test_no_runs_are_no_page() -> None:
     with pytest.raises(ValueError, match="no runs"):
-        bench_page([], title="t")
+        render_bench_page([], title="t")
 
 
 def test_the_base_is_source_only_or_the_first() -> None:
     alone = row("plain", "A", 0, 0.1, settings={"method": "source-only", "target_loss": "none"})
-    assert base_row([row("a", "A", 0, 0.1), alone]) == "plain"
-    assert base_row([row("a", "A", 0, 0.1), row("source-only", "A", 0, 0.1, settings={})]) == "source-only"
-    assert base_row([row("a", "A", 0, 0.1), row("b", "A", 0, 0.1)]) == "a"
+    assert find_base_row([row("a", "A", 0, 0.1), alone]) == "plain"
+    assert find_base_row([row("a", "A", 0, 0.1), row("source-only", "A", 0, 0.1, settings={})]) == "source-only"
+    assert find_base_row([row("a", "A", 0, 0.1), row("b", "A", 0, 0.1)]) == "a"
 
 
 def test_a_contender_meets_the_plain_sum_of_its_own_losses() -> None:
@@ -127,11 +127,11 @@ def test_a_contender_meets_the_plain_sum_of_its_own_losses() -> None:
 
     dann = [made("d sum", "dann", "linear"), made("d p", "dann", "paretoda")]
     cdan = [made("c p", "cdan", "paretoda")]
-    assert plain_sums([*dann, *cdan]) == {"d p": "d sum", "c p": "d sum"}
-    assert plain_sums([*dann, *cdan, made("c sum", "cdan", "linear")]) == {"d p": "d sum", "c p": "c sum"}
+    assert find_plain_sums([*dann, *cdan]) == {"d p": "d sum", "c p": "d sum"}
+    assert find_plain_sums([*dann, *cdan, made("c sum", "cdan", "linear")]) == {"d p": "d sum", "c p": "c sum"}
 
 
 def test_every_line_of_a_table_is_as_long_as_its_head() -> None:
-    for table in re.findall(r"<table.*?</table>", bench_page(rows(), title="t"), re.S):
+    for table in re.findall(r"<table.*?</table>", render_bench_page(rows(), title="t"), re.S):
         lines = [line for line in re.findall(r"<tr.*?</tr>", table, re.S) if "colspan" not in line]
         assert len({len(re.findall(r"<t[hd][ >]", line)) for line in lines}) == 1

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.report.card import CardFacts, escaped, model_card
+from paretoda.report.card import CardFacts, escape_markdown, render_model_card
 from paretoda.report.facts import RunFacts
 from paretoda.run.settings import Settings
 
@@ -40,7 +40,7 @@ def body(text):
 
 
 def test_the_hub_finds_library_task_and_tags():
-    found = head(model_card(facts(), CardFacts(["cat", "dog"], "image-classification")))
+    found = head(render_model_card(facts(), CardFacts(["cat", "dog"], "image-classification")))
     assert found["library_name"] == "paretoda"
     assert found["pipeline_tag"] == "image-classification"
     assert {"domain-adaptation", "dann", "paretoda"} <= set(found["tags"])
@@ -48,18 +48,18 @@ def test_the_hub_finds_library_task_and_tags():
 
 
 def test_scores_come_with_their_warning_and_paths_without_their_folders():
-    text = model_card(facts(), CardFacts(["cat", "dog"], "tabular-classification", 1.25))
+    text = render_model_card(facts(), CardFacts(["cat", "dog"], "tabular-classification", 1.25))
     assert "These scores are no accuracy" in text
     assert "| im | 1.5000 |" in text
     assert text.count("not finite") == 2
     assert "photos.npz" in text
     assert "secret" not in text
     assert "temperature 1.25" in text
-    assert "Scores" not in model_card(facts(scores={}), CardFacts(["cat", "dog"], "tabular-classification"))
+    assert "Scores" not in render_model_card(facts(scores={}), CardFacts(["cat", "dog"], "tabular-classification"))
 
 
 def test_many_classes_are_counted_and_not_all_listed():
-    text = model_card(facts(), CardFacts([f"c{k}" for k in range(1000)], "image-classification"))
+    text = render_model_card(facts(), CardFacts([f"c{k}" for k in range(1000)], "image-classification"))
     assert "1000 classes" in text
     assert "and 800 more" in text
     assert "c999" not in text
@@ -67,7 +67,7 @@ def test_many_classes_are_counted_and_not_all_listed():
 
 def test_names_that_want_to_be_more_stay_text():
     changes = {"title": EVIL, "sentences": [EVIL], "inputs": {"source": EVIL, "target": EVIL}}
-    page = body(model_card(facts(**changes), CardFacts([EVIL, "b"], "image-classification")))
+    page = body(render_model_card(facts(**changes), CardFacts([EVIL, "b"], "image-classification")))
     assert not re.search(r"<(script|img|a)\b", page)
     assert page.count("<em>") == 1, "our own"
     assert "\x1b" not in page
@@ -79,7 +79,7 @@ def test_names_that_want_to_be_more_stay_text():
 @settings(max_examples=40, deadline=None)
 @given(st.text(max_size=40))
 def test_any_text_is_one_line_that_can_be_written(text):
-    found = escaped(text)
+    found = escape_markdown(text)
     assert "\n" not in found
     found.encode("utf-8")
     plain = markdown.markdown(f"x {found}")
@@ -89,5 +89,5 @@ def test_any_text_is_one_line_that_can_be_written(text):
 
 @pytest.mark.parametrize("name", ["- a", "1. a", "www.evil.org", "+ a", "# a", "> a", "12) a"])
 def test_no_name_begins_a_list_or_a_link(name):
-    assert body(f"---\n---\n- {escaped(name)}").count("<") == 4 or name.startswith("www")
-    assert escaped("www.evil.org") == "www\\.evil.org"
+    assert body(f"---\n---\n- {escape_markdown(name)}").count("<") == 4 or name.startswith("www")
+    assert escape_markdown("www.evil.org") == "www\\.evil.org"

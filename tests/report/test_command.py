@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from cli.processes import Ended, Inside, rows_of
 
-from paretoda.data.drawn.digits import handwriting, printed
+from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits
 
 
 @pytest.fixture
@@ -104,7 +104,7 @@ def test_a_bench_gets_its_own_page(tmp_path: Path, inside: Inside, monkeypatch: 
         seen.append((rows, title))
         return "the page"
 
-    monkeypatch.setattr("paretoda.report.bench_page.bench_page", page)
+    monkeypatch.setattr("paretoda.report.bench_page.render_bench_page", page)
     assert inside("report", tmp_path, "--title", "T").code == 0
     assert seen == [(rows, "T")]
     assert (tmp_path / "report.html").read_text() == "the page"
@@ -115,9 +115,9 @@ def test_a_run_on_images_shows_them(tmp_path: Path, inside: Inside) -> None:
 
     import paretoda
 
-    x, y = printed(60)
+    x, y = draw_printed_digits(60)
     np.savez(tmp_path / "s.npz", x=x, y=y)
-    np.savez(tmp_path / "t.npz", x=handwriting()[:40])
+    np.savez(tmp_path / "t.npz", x=load_handwritten_digits()[:40])
     small = {"steps": 2, "batch_size": 8, "backbone": "lenet", "reference": False, "select": "last"}
     paretoda.adapt(tmp_path / "s.npz", tmp_path / "t.npz", tmp_path / "run", **small)
     page = (tmp_path / "run" / "report.html").read_text(encoding="utf-8")

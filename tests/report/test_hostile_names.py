@@ -9,14 +9,14 @@ import pytest
 from report.test_bench_page import row
 from report.test_page import facts, line
 
-from paretoda.report.bench_page import bench_page
-from paretoda.report.compare import runs_page
+from paretoda.report.bench_page import render_bench_page
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
-from paretoda.report.page import run_page
-from paretoda.report.pictures import thumbnail
-from paretoda.report.scatter import feature_map
-from paretoda.report.scenes import Overlap, SceneCard
+from paretoda.report.label_maps import MapCard, Overlap
+from paretoda.report.page import render_run_page
+from paretoda.report.pictures import make_thumbnail
+from paretoda.report.runs_page import render_runs_page
+from paretoda.report.scatter import make_feature_map
 from paretoda.studies.page import Grid, Page, Section
 
 EVIL = (
@@ -37,13 +37,13 @@ def run() -> RunFacts:
     count = len(EVIL)
     y = np.arange(40) % count
     x = rng.normal(size=(40, 6)).astype(np.float32)
-    image = thumbnail(rng.integers(255, size=(16, 16)).astype(np.uint8))
+    image = make_thumbnail(rng.integers(255, size=(16, 16)).astype(np.uint8))
     table = tuple(tuple(int(v) for v in r) for r in rng.integers(0, 5, (count, count)))
     pictures = Pictures(
-        feature_map((x, y), (x + 1, y), EVIL),
+        make_feature_map((x, y), (x + 1, y), EVIL),
         [Card(image, name, name, 0.5, EVIL[0]) for name in EVIL],
         [Confusion(EVIL[1], EVIL, table, oracle=True), Confusion("held-out source", EVIL, table)],
-        [SceneCard(EVIL[1], image, image, image, 0.5)],
+        [MapCard(EVIL[1], image, image, image, 0.5)],
         [Overlap(EVIL[2], EVIL, ["#fff"] * count, [0.5] * count, 0.5, False)],
     )
     history = [line(step, losses=dict.fromkeys(EVIL[:3], 1.0), weights=dict.fromkeys(EVIL[:3], 1.0)) for step in (1, 2)]
@@ -67,7 +67,7 @@ def bench() -> str:
     names = [(name, task, seed) for name in EVIL for task in EVIL[:3] for seed in (0, 1)]
     rows = [row(*key, 0.5 + 0.01 * place % 0.4, settings={EVIL[0]: EVIL[1]}) for place, key in enumerate(names)]
     rows.append({**row(EVIL[1], EVIL[2], 7, None), "error": EVIL[0]})
-    return bench_page(rows, title=EVIL[2], command=EVIL[1])
+    return render_bench_page(rows, title=EVIL[2], command=EVIL[1])
 
 
 def study(folder: Path) -> str:
@@ -80,8 +80,8 @@ def study(folder: Path) -> str:
 def pages(folder: Path) -> dict[str, str]:
     """All kinds of pages."""
     return {
-        "run": run_page(run()),
-        "runs": runs_page({name: run() for name in EVIL}, title=EVIL[2]),
+        "run": render_run_page(run()),
+        "runs": render_runs_page({name: run() for name in EVIL}, title=EVIL[2]),
         "bench": bench(),
         "study": study(folder),
     }

@@ -8,7 +8,7 @@ from report.test_hostile_names import EVIL
 
 from paretoda.core.problem import Move
 from paretoda.gradients import Report
-from paretoda.report.notebook import CellFacts, run_cell, spark
+from paretoda.report.notebook import CellFacts, draw_spark, render_run_cell
 from paretoda.run.result import RunResult
 from paretoda.tasks.settings import make_settings
 
@@ -98,7 +98,7 @@ def test_what_is_not_there_is_left_out(missing):
 def test_hostile_names_are_text(name):
     facts = CellFacts(name, name, [line(1, EVIL), line(2, EVIL)], dict.fromkeys(EVIL, 0.1), EVIL, name)
     report = Report(EVIL, np.ones(8), np.ones(8) / 8, Move.GUIDED, np.eye(8), 0.5, np.ones(8))
-    for page in (run_cell(facts), report._repr_html_()):
+    for page in (render_run_cell(facts), report._repr_html_()):
         found = Tags(page)
         assert found.tags <= ALLOWED
         assert found.attributes <= ATTRIBUTES
@@ -110,11 +110,11 @@ def test_hostile_names_are_text(name):
 
 def test_a_spark_stays_inside_and_leaves_out_what_is_not_finite():
     points = [(step, value) for step, value in enumerate([1.0, float("nan"), 3.0, float("inf"), 2.0])]
-    drawn = str(spark(points))
+    drawn = str(draw_spark(points))
     inside = drawn.partition('points="')[2].partition('"')[0]
     places = [tuple(map(float, place.split(","))) for place in inside.split()]
     assert places == [(0.0, 22.0), (70.0, 2.0), (140.0, 12.0)]
-    assert str(spark([(1, float("nan"))])) == ""
+    assert str(draw_spark([(1, float("nan"))])) == ""
 
 
 def test_a_report_shows_losses_weights_and_cosines():

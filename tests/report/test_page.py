@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.facts import RunFacts, class_counts, conflicts, cosine_curves, moves, score_curves
-from paretoda.report.page import Comparison, run_page
+from paretoda.report.facts import RunFacts, cosine_curves, count_classes, count_conflicts, count_moves, score_curves
+from paretoda.report.page import Comparison, render_run_page
 
 EVIL = "<script>alert('x')</script>"
 
@@ -58,14 +58,14 @@ def tags(page: str) -> list[tuple[str, dict[str, str | None]]]:
 
 def test_no_name_becomes_a_tag() -> None:
     table = Comparison(EVIL, ["", EVIL], [[EVIL, "1"]], EVIL)
-    page = run_page(facts(), table)
+    page = render_run_page(facts(), table)
     assert not [tag for tag, _ in tags(page) if tag == "script"]
     assert "<script" not in page
     assert page.count("&lt;script&gt;") > 10
 
 
 def test_nothing_is_fetched() -> None:
-    page = run_page(facts())
+    page = render_run_page(facts())
     assert not re.findall(r"https?:|url\(|@import|//[a-z]", page)
     fetched = [(tag, name) for tag, attributes in tags(page) for name in attributes if name in ("src", "href")]
     assert fetched[0] == ("link", "href")  # the empty icon, so that browsers ask for none
@@ -78,7 +78,7 @@ def test_nothing_is_fetched() -> None:
 
 
 def test_everything_is_on_the_page() -> None:
-    page = run_page(facts(), Comparison("Target accuracy", ["", "oracle"], [["DANN", "71.5 ± 0.3"]], "3 seeds"))
+    page = render_run_page(facts(), Comparison("Target accuracy", ["", "oracle"], [["DANN", "71.5 ± 0.3"]], "3 seeds"))
     for heading in ("Losses", "Weights", "Cosines of gradients", "Guide", "Candidates", "Moves", "Scores without"):
         assert f"<h3>{heading}" in page
     assert page.count("<svg") == 6
@@ -100,7 +100,7 @@ def test_everything_is_on_the_page() -> None:
     ],
 )
 def test_a_page_of_little_or_strange_data_is_a_page(changes: dict[str, Any]) -> None:
-    page = run_page(facts(**changes))
+    page = render_run_page(facts(**changes))
     assert page.rstrip().endswith("</html>")
     drawn = [attributes.get("points") or "" for tag, attributes in tags(page) if tag == "polyline"]
     assert not [points for points in drawn if "nan" in points or "inf" in points]
@@ -108,10 +108,12 @@ def test_a_page_of_little_or_strange_data_is_a_page(changes: dict[str, Any]) -> 
 
 def test_facts_are_counted() -> None:
     history = [line(1), line(2, move="descent"), line(3)]
-    assert moves(history) == [("guided", 2, 2 / 3), ("descent", 1, 1 / 3)]
+    assert count_moves(history) == [("guided", 2, 2 / 3), ("descent", 1, 1 / 3)]
     assert set(cosine_curves(history)) == {f"source · {EVIL}", "source · guide", f"{EVIL} · guide"}
-    assert conflicts({"a · b": [(1, -0.5), (2, nan), (3, 0.25), (4, 0.25)]}) == [("a · b", 0.0, pytest.approx(1 / 3))]
-    counted = class_counts([("a", "cat", 0.5), ("b", "dog", 1.0), ("c", "cat", 1.0)])
+    assert count_conflicts({"a · b": [(1, -0.5), (2, nan), (3, 0.25), (4, 0.25)]}) == [
+        ("a · b", 0.0, pytest.approx(1 / 3))
+    ]
+    counted = count_classes([("a", "cat", 0.5), ("b", "dog", 1.0), ("c", "cat", 1.0)])
     assert counted == [("cat", 2, pytest.approx(2 / 3), 0.75), ("dog", 1, pytest.approx(1 / 3), 1.0)]
     scores = score_curves([{"step": 1, "im": -4.0, "dev": 2.0}, {"step": 2, "im": 6.0, "dev": 2.0}])
     assert scores == {"im": [(1, 0.0), (2, 1.0)], "dev": [(1, 0.5), (2, 0.5)]}

@@ -16,7 +16,7 @@ from paretoda.report.significance import (
     compare_all,
     critical_q,
     holm,
-    rank,
+    rank_contenders,
     sign_flip_p,
 )
 
@@ -124,12 +124,12 @@ def test_all_contenders_are_one_family() -> None:
 
 def test_ranks_are_averaged_and_tested() -> None:
     scores = {"low": [0.1, 0.2, 0.1, 0.3], "high": [0.9, 0.8, 0.7, 0.9], "mid": [0.5, 0.2, 0.6, 0.4]}
-    ranking = rank(scores)
+    ranking = rank_contenders(scores)
     assert list(ranking.ranks.items()) == [("high", 1.0), ("mid", 2.125), ("low", 2.875)]
     assert ranking.p == pytest.approx(friedmanchisquare(*scores.values()).pvalue)
     assert ranking.critical_difference == pytest.approx(2.3437 * (12 / 24) ** 0.5, abs=1e-4)
-    assert rank({name: [0.5, 0.5] for name in "abc"}).p == 1.0
-    assert isnan(rank({"a": [0.1], "b": [0.2]}).p)
+    assert rank_contenders({name: [0.5, 0.5] for name in "abc"}).p == 1.0
+    assert isnan(rank_contenders({"a": [0.1], "b": [0.2]}).p)
 
 
 @given(st.lists(st.floats(1, 8), min_size=2, max_size=8).map(sorted), st.floats(0.1, 8))

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from paretoda.report.tables import TableStyle, csv_text, latex, lines, make_table, markdown, notes
+from paretoda.report.tables import TableStyle, format_lines, make_notes, make_table, to_csv, to_latex, to_markdown
 
 
 def row(name: str, task: str, seed: int, value: float | None, **more: Any) -> dict[str, Any]:
@@ -42,7 +42,7 @@ def test_cells_are_means_and_sample_deviations() -> None:
 
 def test_the_best_is_bold_with_ties_at_the_shown_decimal_and_never_an_oracle_or_a_reference() -> None:
     look = TableStyle(oracle=frozenset({"cheat"}), references={"paper": {"A": 0.9, "B": 0.9}, "other": {"A": 0.9}})
-    shown = {line.name: line.cells for line in lines(make_table(ROWS), look)}
+    shown = {line.name: line.cells for line in format_lines(make_table(ROWS), look)}
     assert shown["base"] == [("55.0 ± 7.1", False), ("10.0 ± 0.7", True), ("32.5 ± 3.9", False)]
     assert shown["new"] == [("62.0 ± 0.0", True), ("10.0", True), ("36.0", True)]
     assert shown["cheat (oracle)"] == [("99.0", False), ("", False), ("", False)]
@@ -51,13 +51,13 @@ def test_the_best_is_bold_with_ties_at_the_shown_decimal_and_never_an_oracle_or_
 
 
 def test_nine_is_less_than_ten() -> None:
-    shown = lines(make_table([row("a", "A", 0, 0.095), row("b", "A", 0, 0.62)]))
+    shown = format_lines(make_table([row("a", "A", 0, 0.095), row("b", "A", 0, 0.62)]))
     assert [line.cells[0][1] for line in shown] == [False, True]
 
 
 def test_failures_are_counted_and_a_later_row_replaces_an_earlier() -> None:
     assert make_table(ROWS).failed == {"new": 1}
-    assert "Failed runs, which are missing: 1 (new: 1)." in notes(make_table(ROWS))
+    assert "Failed runs, which are missing: 1 (new: 1)." in make_notes(make_table(ROWS))
     again = make_table([*ROWS, row("new", "B", 1, 0.2)])
     assert again.failed == {}
     assert again.values["new", "B"] == {0: 0.0998, 1: 0.2}
@@ -73,7 +73,7 @@ def test_per_cents_are_refused_and_so_is_an_unknown_base() -> None:
     with pytest.raises(ValueError, match="fractions"):
         make_table([row("a", "A", 0, 62.0)])
     with pytest.raises(ValueError, match="no row is called 'x'"):
-        lines(make_table(ROWS), TableStyle(base="x"))
+        format_lines(make_table(ROWS), TableStyle(base="x"))
 
 
 def test_suites_with_the_same_task_keep_their_columns_apart() -> None:
@@ -85,11 +85,11 @@ def test_marks_say_better_worse_and_when_nothing_can_be_said() -> None:
     gains = {"base": 0.5, "up": 0.6, "down": 0.4}
     rows = [row(name, f"T{t}", 0, gain) for name, gain in gains.items() for t in range(8)]
     look = TableStyle(base="base")
-    assert [line.cells[-1][0] for line in lines(make_table(rows), look)] == ["50.0", "60.0†", "40.0‡"]
-    assert "cannot" not in notes(make_table(rows), look)[1]
+    assert [line.cells[-1][0] for line in format_lines(make_table(rows), look)] == ["50.0", "60.0†", "40.0‡"]
+    assert "cannot" not in make_notes(make_table(rows), look)[1]
     few = make_table([r for r in rows if r["task"] in ("T0", "T1", "T2")])
-    assert [line.cells[-1][0] for line in lines(few, look)] == ["50.0", "60.0", "40.0"]
-    assert "so few tasks for 2 comparisons cannot reach it" in notes(few, look)[1]
+    assert [line.cells[-1][0] for line in format_lines(few, look)] == ["50.0", "60.0", "40.0"]
+    assert "so few tasks for 2 comparisons cannot reach it" in make_notes(few, look)[1]
 
 
 def test_other_measures_are_read_by_their_key() -> None:
@@ -99,7 +99,7 @@ def test_other_measures_are_read_by_their_key() -> None:
 
 
 def test_markdown_is_a_table_whatever_the_names_are() -> None:
-    text = markdown(make_table([row("a|b*\n<i>", "A_1", 0, 0.5)]), TableStyle(references={"paper": {}}))
+    text = to_markdown(make_table([row("a|b*\n<i>", "A_1", 0, 0.5)]), TableStyle(references={"paper": {}}))
     assert text.splitlines()[:5] == [
         "|  | A\\_1 | average |",
         "| --- | ---: | ---: |",
@@ -110,14 +110,14 @@ def test_markdown_is_a_table_whatever_the_names_are() -> None:
 
 
 def test_latex_escapes_every_special_letter() -> None:
-    text = latex(make_table([row(r"50% & \x_{1}^~#$", "A", 0, 0.5), row("b", "A", 0, 0.1), row("b", "A", 1, 0.3)]))
+    text = to_latex(make_table([row(r"50% & \x_{1}^~#$", "A", 0, 0.5), row("b", "A", 0, 0.1), row("b", "A", 1, 0.3)]))
     assert r"50\% \& \textbackslash{}x\_\{1\}\textasciicircum{}\textasciitilde{}\#\$ & \textbf{50.0}" in text
     assert r"b & 20.0 $\pm$ 14.1 & 20.0 $\pm$ 14.1 \\" in text
     assert text.index(r"\toprule") < text.index(r"\midrule") < text.index(r"\bottomrule")
 
 
 def test_csv_has_every_cell_unrounded() -> None:
-    read = list(csv.DictReader(io.StringIO(csv_text(make_table([*ROWS, row('q"u,o', "A", 0, 1 / 3)])))))
+    read = list(csv.DictReader(io.StringIO(to_csv(make_table([*ROWS, row('q"u,o', "A", 0, 1 / 3)])))))
     assert [line["name"] for line in read] == ["base", "new", "cheat", 'q"u,o']
     assert float(read[3]["A mean"]) == 1 / 3
     assert (read[3]["A std"], read[3]["A n"], read[3]["B mean"], read[3]["B n"]) == ("", "1", "", "0")

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 from run.conftest import blobs
 
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.tasks.classification.build import make_step
 from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.tasks.segmentation.inputs import open_inputs
@@ -26,8 +26,8 @@ def steps(settings, count=2, *, kind="images"):
     """A step of a run with such settings, after some batches, and its reports."""
     made = make_settings({**SMALL, "method": "dann", "target_loss": "tcm", "guide": "tcm", **settings})
     if made.task == "segmentation":
-        x, y = driving_scenes(8, seed=0, gap=1.0, size=(24, 32))
-        z, _ = driving_scenes(20, seed=1, gap=0.0, size=(24, 32))
+        x, y = draw_driving_scenes(8, seed=0, gap=1.0, size=(24, 32))
+        z, _ = draw_driving_scenes(20, seed=1, gap=0.0, size=(24, 32))
         pair = open_inputs(made, (x, y, list(DRIVING_CLASSES)), z, lambda _note: None).pair
     else:
         x, y, t, _ = blobs(n=80) if kind == "features" else (*images(), *images(seed=1))

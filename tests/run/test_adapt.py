@@ -219,7 +219,7 @@ def test_settings_survive_toml(tmp_path):
 
 
 def test_a_broken_checkpoint_falls_back_to_the_one_before_and_a_stranger_is_refused(files, small):
-    from paretoda.training.checkpoint import CheckpointError, previous
+    from paretoda.training.checkpoint import CheckpointError, previous_path
 
     class Killed(BaseException):
         pass
@@ -238,7 +238,7 @@ def test_a_broken_checkpoint_falls_back_to_the_one_before_and_a_stranger_is_refu
     assert (files / "cut" / "model.safetensors").read_bytes() == (files / "whole" / "model.safetensors").read_bytes()
     import pickle
 
-    for path in (checkpoint, previous(checkpoint)):
+    for path in (checkpoint, previous_path(checkpoint)):
         path.write_bytes(pickle.dumps({"taken": 3}))
     (files / "cut" / "model.safetensors").unlink()  # a finished run is not resumed
     with pytest.raises(CheckpointError, match="no checkpoint can be read"):

@@ -19,7 +19,7 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.nonfinite import TolerantStep
 from paretoda.schemes.gradnorm import GradNorm
 from paretoda.tasks.settings import make_settings
-from paretoda.training.checkpoint import read_checkpoint, state_of
+from paretoda.training.checkpoint import read_checkpoint, step_state
 from paretoda.types import Batch
 
 
@@ -55,12 +55,12 @@ def test_a_step_that_is_left_out_changes_nothing_not_even_batchnorm_or_the_schem
         alignment = type(step.objectives["alignment"])
         private = alignment.private_loss
         monkeypatch.setattr(alignment, "private_loss", lambda *given: float("inf") * private(*given))
-    before = copy.deepcopy(state_of(step, 1))
+    before = copy.deepcopy(step_state(step, 1))
     said = []
     tolerant = TolerantStep(step, 1, said.append)
     report = tolerant(batch)
     assert (report.finite, report.move, tolerant.skipped) == (False, Move.SKIPPED, 1)
-    assert same(state_of(step, 1), before)
+    assert same(step_state(step, 1), before)
     assert all(parameter.grad is None for parameter in step.modules().parameters())
     assert len(said) == 1
     assert said[0].startswith("A step was left out, 1 of 1 that may be: ")

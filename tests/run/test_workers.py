@@ -17,7 +17,7 @@ from paretoda.data.segmentation import ScenePairSettings, make_scene_pair
 from paretoda.distributed.collectives import SINGLE_PROCESS
 from paretoda.errors import DataError
 from paretoda.run.prefetcher import Prefetcher
-from paretoda.training.snapshot import pinned
+from paretoda.training.snapshot import pin_batch
 from paretoda.types import Batch
 
 QUICK = {"steps": 4, "batch_size": 4, "bottleneck": 4, "evaluate_every": 2, "refresh_every": 2, "reference": False}
@@ -90,8 +90,8 @@ def test_only_batches_for_a_gpu_are_pinned(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: tensor + 1)
     tensors = [torch.zeros(2) for _ in range(5)]
     batch = Batch(*tensors[:3], None, *tensors[3:], None)
-    assert pinned(batch, torch.device("cpu")) is batch
-    found = pinned(batch, torch.device("cuda"))
+    assert pin_batch(batch, torch.device("cpu")) is batch
+    found = pin_batch(batch, torch.device("cuda"))
     assert found.guide is None
     assert all(tensor.tolist() == [1, 1] for tensor in vars(found).values() if tensor is not None)
 

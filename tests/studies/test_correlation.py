@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from paretoda.studies.guides import between_runs, mean, pooled, spearman, within_runs
+from paretoda.studies.guides import (
+    between_run_correlation,
+    finite_mean,
+    pooled_correlation,
+    spearman,
+    within_run_correlation,
+)
 
 
 def test_spearman_is_scipys() -> None:
@@ -19,8 +25,8 @@ def test_what_is_constant_too_short_or_not_finite_has_no_correlation() -> None:
     assert isnan(spearman([1, 1, 1], [1, 2, 3]))
     assert isnan(spearman([1, 2], [1, 2]))
     assert spearman([1, 2, 3, nan], [1, 2, 3, -9]) == pytest.approx(1)
-    assert isnan(mean([nan]))
-    assert mean([nan, 2.0]) == 2.0
+    assert isnan(finite_mean([nan]))
+    assert finite_mean([nan, 2.0]) == 2.0
 
 
 def test_within_runs_and_over_all_may_say_the_opposite() -> None:
@@ -36,8 +42,8 @@ def test_within_runs_and_over_all_may_say_the_opposite() -> None:
         for seed in range(4)
         for step in range(1, 6)
     ]
-    assert pooled(lines, "good") == {"t": pytest.approx(1)}
-    assert within_runs(lines, "good") == pytest.approx(1)
-    assert within_runs(lines, "opposite") == pytest.approx(1)
-    assert pooled(lines, "opposite")["t"] < -0.8
-    assert between_runs(lines, "opposite") == pytest.approx(-1)
+    assert pooled_correlation(lines, "good") == {"t": pytest.approx(1)}
+    assert within_run_correlation(lines, "good") == pytest.approx(1)
+    assert within_run_correlation(lines, "opposite") == pytest.approx(1)
+    assert pooled_correlation(lines, "opposite")["t"] < -0.8
+    assert between_run_correlation(lines, "opposite") == pytest.approx(-1)

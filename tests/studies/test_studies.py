@@ -9,8 +9,8 @@ import pytest
 from paretoda.run.build import make_scheme
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.catalogue import STUDIES, make_study
-from paretoda.studies.front import cross_fitted
-from paretoda.studies.path import facts_of, rising
+from paretoda.studies.front import cross_fit_divergence
+from paretoda.studies.path import rising_share, summarise_paths
 from paretoda.studies.request import StudyRequest
 from paretoda.tasks.settings import make_settings
 
@@ -90,7 +90,7 @@ def test_every_row_of_the_ablation_can_be_built_and_all_differ() -> None:
         make_scheme(make_settings({"method": "dann", **part.settings}))
     assert len({part.name for part in parts}) == len({str(part.settings) for part in parts}) == len(parts)
     assert set(STUDIES) == {"ablation", "path", "scales", "backbones", "front", "guides"}
-    assert backbones.networks(StudyRequest(Path()))[backbones.DEEP] == backbones.WIDTHS
+    assert backbones.choose_networks(StudyRequest(Path()))[backbones.DEEP] == backbones.WIDTHS
 
 
 def test_facts_of_known_paths() -> None:
@@ -99,15 +99,15 @@ def test_facts_of_known_paths() -> None:
         points = [dict(zip(keys, values, strict=True)) for values in ([2.0, 1.0, 2.0, 0.1], ends)]
         return {"name": name, "seed": 0, "points": points}
 
-    facts = facts_of([row("ideal", [0.0, 0.0, 0.0, 0.9]), row("same", [0.0, 0.0, 0.0, 0.5])], "ideal")
+    facts = summarise_paths([row("ideal", [0.0, 0.0, 0.0, 0.9]), row("same", [0.0, 0.0, 0.0, 0.5])], "ideal")
     assert facts["same"]["distance"] == [0.0]
     assert facts["same"]["cosine"] == [pytest.approx(1)]
-    assert rising(np.array([[1.0], [0.5], [0.8], [0.0]])) == pytest.approx(1 / 3)
+    assert rising_share(np.array([[1.0], [0.5], [0.8], [0.0]])) == pytest.approx(1 / 3)
 
 
 def test_probe_proves_nothing_where_there_is_nothing_and_much_where_domains_lie_apart() -> None:
     rng = np.random.default_rng(0)
     one, other = rng.normal(size=(80, 5)), rng.normal(size=(120, 5))
-    assert cross_fitted(one, other) < 0.05
-    assert cross_fitted(one, other + 5) > 0.5
-    assert cross_fitted(one, 4 * other) > 0.1  # same mean: only the kernels can tell
+    assert cross_fit_divergence(one, other) < 0.05
+    assert cross_fit_divergence(one, other + 5) > 0.5
+    assert cross_fit_divergence(one, 4 * other) > 0.1  # same mean: only the kernels can tell

@@ -13,7 +13,7 @@ from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 
-from paretoda.distributed.collectives import SINGLE_PROCESS, world
+from paretoda.distributed.collectives import SINGLE_PROCESS, current_processes
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.schemes import MGDA, Linear, ParetoPaper
 from paretoda.training.step import Step
@@ -144,7 +144,7 @@ def group(rank: int, size: int, port: int):
     torch.set_num_threads(1)
     os.environ.update(MASTER_ADDR="127.0.0.1", MASTER_PORT=str(port))
     dist.init_process_group("gloo", rank=rank, world_size=size)
-    yield world()
+    yield current_processes()
     dist.barrier()
     dist.destroy_process_group()
 

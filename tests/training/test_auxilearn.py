@@ -14,7 +14,7 @@ from paretoda.gradients.hypergradient import hypergradient
 from paretoda.objectives import InformationGuide
 from paretoda.schemes import Linear
 from paretoda.training.strategies import AuxiLearn
-from paretoda.training.strategies.auxilearn import linear, monotone
+from paretoda.training.strategies.auxilearn import linear_combination, monotone_combination
 
 SOURCE, HELPFUL, HARMFUL, WANTED = [0.0, 0.0], [2.0, 0.0], [-2.0, 1.0], [1.5, 0.2]
 
@@ -67,7 +67,7 @@ def test_it_is_how_the_auxiliary_loss_of_the_minimum_changes():
     theta = minimum(phi.tolist()).requires_grad_()
     losses = torch.stack([0.5 * (theta - o.centre) @ o.curvature @ (theta - o.centre) for o in bowls])
     loss = 0.5 * (theta - wanted).square().sum()
-    found = hypergradient(linear(phi, losses), loss, [theta], phi, rate=0.1, terms=80)
+    found = hypergradient(linear_combination(phi, losses), loss, [theta], phi, rate=0.1, terms=80)
     for place in (0, 1):
         up, down = phi.tolist(), phi.tolist()
         up[place] += 1e-5
@@ -83,7 +83,7 @@ def test_parameters_that_a_loss_does_not_know_count_as_zero():
     assert torch.equal(hypergradient(train, auxiliary, [theta, idle], phi, rate=0.1, terms=2), alone)
 
 
-@pytest.mark.parametrize(("combined", "size"), [(linear, 2), (monotone, 15)])
+@pytest.mark.parametrize(("combined", "size"), [(linear_combination, 2), (monotone_combination, 15)])
 def test_combinations_rise_with_every_loss_and_the_first_keeps_its_weight(combined, size):
     generator = torch.Generator().manual_seed(0)
     for _ in range(20):
@@ -92,7 +92,9 @@ def test_combinations_rise_with_every_loss_and_the_first_keeps_its_weight(combin
         slopes = torch.autograd.grad(combined(learned, losses), losses)[0]
         assert (slopes >= 0).all()
         assert slopes[0] >= 1
-    torch.testing.assert_close(linear(torch.tensor([2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0])), torch.tensor(321.0))
+    torch.testing.assert_close(
+        linear_combination(torch.tensor([2.0, 3.0]), torch.tensor([1.0, 10.0, 100.0])), torch.tensor(321.0)
+    )
 
 
 def three_bowls():
@@ -130,7 +132,7 @@ def test_the_step_goes_along_the_combination_and_the_guide_is_read_when_it_learn
         state = torch.tensor(step.scheme._state(3).values, dtype=torch.float64)
         here = step.model.encoder.at.detach().clone().requires_grad_()
         losses = torch.stack([0.5 * (here - o.centre).square().sum() for o in step.objectives.values()])
-        expected = torch.autograd.grad(monotone(state, losses), here)[0]
+        expected = torch.autograd.grad(monotone_combination(state, losses), here)[0]
         got = filled(step, point_batch())["model.encoder.at"]
         if not asked[-1]:
             torch.testing.assert_close(got, expected)

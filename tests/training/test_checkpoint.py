@@ -10,11 +10,11 @@ from paretoda.schemes.gradnorm import GradNorm
 from paretoda.training.checkpoint import (
     CheckpointError,
     has_checkpoint,
-    previous,
+    previous_path,
     read_checkpoint,
     restore_step,
     save_checkpoint,
-    state_of,
+    step_state,
 )
 
 
@@ -47,7 +47,7 @@ def two(tmp_path):
 
 
 def test_a_flipped_bit_is_noticed_or_harmless(two):
-    good, older = read_checkpoint(two), read_checkpoint(previous(two))
+    good, older = read_checkpoint(two), read_checkpoint(previous_path(two))
     assert (good["taken"], older["taken"]) == (4, 3)
     data, chance = two.read_bytes(), random.Random(1)
     places = [*(chance.randrange(8 * len(data)) for _ in range(150)), *range(8 * len(data) - 8 * 60, 8 * len(data), 7)]
@@ -69,7 +69,7 @@ def test_a_flipped_bit_of_a_weight_is_said(two):
     data[place] ^= 1
     two.write_bytes(data)
     silent = torch.load(two, weights_only=True)["modules"]["model.head.weight"]
-    assert not torch.equal(silent, read_checkpoint(previous(two))["modules"]["model.head.weight"]), (
+    assert not torch.equal(silent, read_checkpoint(previous_path(two))["modules"]["model.head.weight"]), (
         "torch does not notice"
     )
     said = []
@@ -86,29 +86,29 @@ def test_cut_anywhere_it_falls_back_and_without_a_second_it_is_one_sentence(two)
         said = []
         assert read_checkpoint(two, said.append)["taken"] == 3, size
         assert len(said) == 1
-    previous(two).write_bytes(b"")
+    previous_path(two).write_bytes(b"")
     with pytest.raises(
         CheckpointError, match=r"no checkpoint can be read \(last.pt: .*; last-previous.pt: .*overwrite"
     ):
         read_checkpoint(two)
     two.unlink()
-    previous(two).unlink()
+    previous_path(two).unlink()
     assert not has_checkpoint(two)
     with pytest.raises(CheckpointError, match="there is none at"):
         read_checkpoint(two)
 
 
 def test_a_write_that_fails_leaves_both_earlier_checkpoints(two, monkeypatch):
-    before = two.read_bytes(), previous(two).read_bytes()
+    before = two.read_bytes(), previous_path(two).read_bytes()
 
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paretoda.io.files.on_disk", full)
+    monkeypatch.setattr("paretoda.training.checkpoint.sync_file", full)
     with pytest.raises(OSError, match="No space") as caught:
         save_checkpoint(two, trained(), 5)
     assert caught.value.filename == str(two)
-    assert (two.read_bytes(), previous(two).read_bytes()) == before
+    assert (two.read_bytes(), previous_path(two).read_bytes()) == before
     assert sorted(path.name for path in two.parent.iterdir()) == ["last-previous.pt", "last.pt"]
 
 
@@ -116,10 +116,10 @@ def test_a_state_put_back_undoes_a_step(tmp_path):
     import copy
 
     step = trained()
-    before = copy.deepcopy(state_of(step, 3))
+    before = copy.deepcopy(step_state(step, 3))
     step(network_batch())
-    assert not same(state_of(step, 3), before)
+    assert not same(step_state(step, 3), before)
     assert restore_step(step, before) == 3
-    assert same(state_of(step, 3), before)
+    assert same(step_state(step, 3), before)
     save_checkpoint(tmp_path / "a.pt", step, 3)
     assert has_checkpoint(tmp_path / "a.pt")

@@ -13,7 +13,7 @@ from paretoda.training.cyclegan import (
     ImagePool,
     generator_losses,
     judge_loss,
-    patches,
+    random_patches,
     realism_loss,
     semantic_loss,
     train_cyclegan,
@@ -87,7 +87,7 @@ def test_a_judge_is_best_at_one_for_real_and_zero_for_fake() -> None:
 
 
 def test_training_is_a_function_of_the_seed() -> None:
-    source, target = patches(images(0, 6, 24), 1, 16), patches(images(1, 6, 24), 1, 16)
+    source, target = random_patches(images(0, 6, 24), 1, 16), random_patches(images(1, 6, 24), 1, 16)
     torch.manual_seed(0)
     one = train_cyclegan(source, target, 3, seed=1).state_dict()
     torch.manual_seed(99)
@@ -102,7 +102,7 @@ def test_training_is_a_function_of_the_seed() -> None:
 def test_training_leaves_the_frozen_network_alone_and_changes_all_parts() -> None:
     network = segmenter()
     before = [parameter.clone() for parameter in network.parameters()]
-    source, target = patches(images(0, 4), 1, 16), patches(images(1, 4), 1, 16)
+    source, target = random_patches(images(0, 4), 1, 16), random_patches(images(1, 4), 1, 16)
     start = train_cyclegan(source, target, 0).state_dict()
     seen: list[tuple[int, list[str]]] = []
 
@@ -136,7 +136,7 @@ def test_a_step_of_the_generators_makes_the_judges_take_more_for_real() -> None:
 
 def test_the_judges_learn_to_tell_the_domains_apart() -> None:
     losses: list[Mapping[str, float]] = []
-    dark, light = patches(images(0, 4) * 0.2, 1, 16), patches(images(1, 4) * 0.2 + 200, 1, 16)
+    dark, light = random_patches(images(0, 4) * 0.2, 1, 16), random_patches(images(1, 4) * 0.2 + 200, 1, 16)
     train_cyclegan(dark, light, 25, progress=lambda _, terms: losses.append(terms))
     assert losses[-1]["judges"] < 0.6 * losses[0]["judges"]
 
@@ -158,15 +158,15 @@ def test_the_pool_gives_back_what_it_was_given() -> None:
 @given(st.integers(1, 20), st.integers(0, 50))
 def test_patches_are_parts_of_the_images(side: int, step: int) -> None:
     numbered = torch.arange(2 * 3 * 9 * 12, dtype=torch.int32).view(2, 3, 9, 12)
-    batch = patches(numbered, 3, side)(step)
+    batch = random_patches(numbered, 3, side)(step)
     assert batch.shape == (3, 3, min(side, 9), min(side, 12))
     assert batch.is_floating_point()
     assert (batch.diff(dim=-1) == 1).all()
     assert (batch.diff(dim=-2) == 12).all()
-    assert torch.equal(batch, patches(numbered, 3, side)(step))
+    assert torch.equal(batch, random_patches(numbered, 3, side)(step))
 
 
 def test_each_step_has_patches_of_its_own() -> None:
-    batches = patches(images(0, 8, 24), 2, 16)
+    batches = random_patches(images(0, 8, 24), 2, 16)
     assert not torch.equal(batches(0), batches(1))
-    assert not torch.equal(batches(0), patches(images(0, 8, 24), 2, 16, seed=1)(0))
+    assert not torch.equal(batches(0), random_patches(images(0, 8, 24), 2, 16, seed=1)(0))

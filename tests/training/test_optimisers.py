@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.training.optimisers import OptimiserGroup, polynomial, set_learning_rates
+from paretoda.training.optimisers import OptimiserGroup, polynomial_decay, set_learning_rates
 
 
 def made():
@@ -26,7 +26,7 @@ def train(one, other, optimiser, steps):
         optimiser.zero_grad()
         inputs = torch.randn(5, 3, generator=torch.Generator().manual_seed(step))
         other(one(inputs)).square().mean().backward()
-        set_learning_rates(optimiser, polynomial(step / 10))
+        set_learning_rates(optimiser, polynomial_decay(step / 10))
         optimiser.step()
 
 
@@ -40,7 +40,7 @@ def test_a_step_is_a_step_of_each():
         sgd.zero_grad(), adam.zero_grad()
         second(first(inputs)).square().mean().backward()
         for optimiser in (sgd, adam):
-            set_learning_rates(optimiser, polynomial(step / 10))
+            set_learning_rates(optimiser, polynomial_decay(step / 10))
             optimiser.step()
     assert all(
         a.equal(b)
@@ -80,7 +80,7 @@ def test_what_does_not_fit_is_refused():
 
 
 def test_the_polynomial_schedule_falls_from_one_to_nothing():
-    values = [polynomial(step / 20) for step in range(21)]
+    values = [polynomial_decay(step / 20) for step in range(21)]
     assert values[0] == 1
     assert values[-1] == 0
     assert all(before > after for before, after in pairwise(values))

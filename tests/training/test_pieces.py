@@ -11,10 +11,10 @@ import torch
 
 from paretoda.core.problem import Move
 from paretoda.gradients import Report
-from paretoda.io.files import whole_file, write_json, write_text
+from paretoda.io.files import atomic_file, write_json, write_text
 from paretoda.training.loop import fit
 from paretoda.training.optimisers import inverse_decay, set_learning_rates
-from paretoda.training.seeding import own_chance, seed_everything
+from paretoda.training.seeding import isolated_rng, seed_everything
 
 
 def test_the_inverse_decay_has_the_values_of_the_specification():
@@ -35,11 +35,11 @@ def test_seeding_leaves_the_callers_chance_alone():
     torch.manual_seed(7)
     expected = torch.rand(3)
     torch.manual_seed(7)
-    with own_chance(torch.device("cpu")):
+    with isolated_rng(torch.device("cpu")):
         seed_everything(3, 1)
         inside = torch.rand(2)
     assert torch.equal(torch.rand(3), expected)
-    with own_chance(torch.device("cpu")):
+    with isolated_rng(torch.device("cpu")):
         seed_everything(3, 1)
         assert torch.equal(torch.rand(2), inside)
 
@@ -48,7 +48,7 @@ def test_a_file_is_whole_or_absent(tmp_path):
     path = tmp_path / "sub" / "a.txt"
 
     def fail():
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(b"half")
             raise RuntimeError("power cut")
 
@@ -70,8 +70,8 @@ def test_a_killed_writer_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.bin"
     path.write_bytes(b"old")
     code = (
-        "import os, pathlib; from paretoda.io.files import whole_file\n"
-        f"with whole_file(pathlib.Path({str(path)!r})) as f:\n"
+        "import os, pathlib; from paretoda.io.files import atomic_file\n"
+        f"with atomic_file(pathlib.Path({str(path)!r})) as f:\n"
         "    f.write(b'new' * 9); f.flush(); os.kill(os.getpid(), 9)"
     )
     done = subprocess.run([sys.executable, "-c", code], check=False, env={**os.environ, "OMP_NUM_THREADS": "1"})

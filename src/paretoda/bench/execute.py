@@ -79,7 +79,7 @@ def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any]) -> Row:
     pair = find_task(settings.task).open(settings, loaded.source, loaded.target, pick_device("cpu")).pair
     if (size := math.prod(pair.input_shape)) > _MOST_NUMBERS:
         raise DataError(f"the baseline {kind!r} reads features or small images, not {size} numbers; leave it out")
-    rows = [torch.cat(list(pair.whole(part, _AT_ONCE))).numpy() for part in _WHOLE]
+    rows = [torch.cat(list(pair.inputs(part, _AT_ONCE))).numpy() for part in _WHOLE]
     probabilities = BASELINES[kind](rows[0], pair.labels, rows[1], len(pair.classes))
     found = measure_probabilities({"chosen": probabilities, "last": probabilities}, loaded.test)
     return {**found, "selection": "none"}

@@ -10,9 +10,9 @@ from functools import lru_cache
 from pathlib import Path
 
 from paretoda.core.options import unknown
-from paretoda.data.labels import from_names, listed
+from paretoda.data.labels import labels_from_names, shorten_names
 from paretoda.data.open.files import FileSamples
-from paretoda.data.open.folders import find_images, labelled_folder, visible_folders
+from paretoda.data.open.folders import find_images, list_visible_folders, open_labelled_folder
 from paretoda.data.open.lists import open_list
 from paretoda.errors import DataError
 from paretoda.io.toml import read_toml
@@ -78,7 +78,7 @@ class Place:
 
     def samples(self) -> FileSamples:
         """Open the images; their classes are named by their folders, even if a list numbers them."""
-        return labelled_folder(self.path) if self.path.is_dir() else _open_named_list(self.path)
+        return open_labelled_folder(self.path) if self.path.is_dir() else _open_named_list(self.path)
 
 
 def find_home(suite: str, folder: Path) -> Path:
@@ -122,7 +122,7 @@ def _list_homes(suite: str, folder: Path) -> list[Path]:
     """Return the folders with domains: the given one, or one with a usual name at most two levels below it."""
     places, level = [folder], [folder]
     for _ in range(2):
-        level = [sub for place in level for sub in visible_folders(place) if _simplify(sub.name) in _HOMES[suite]]
+        level = [sub for place in level for sub in list_visible_folders(place) if _simplify(sub.name) in _HOMES[suite]]
         places += level
     domains = find_facts(suite).images
     return [
@@ -131,7 +131,7 @@ def _list_homes(suite: str, folder: Path) -> list[Path]:
 
 
 def _list_folders(domain: str, home: Path) -> list[Path]:
-    return [sub for sub in visible_folders(home) if _simplify(sub.name) == _simplify(domain)]
+    return [sub for sub in list_visible_folders(home) if _simplify(sub.name) == _simplify(domain)]
 
 
 def _list_files(domain: str, home: Path) -> list[Path]:
@@ -147,9 +147,9 @@ def _open_folder(folder: Path) -> Place:
     below = folder / "images"
     if not below.is_dir():
         return Place(folder, f"{folder.name}/CLASS")
-    if beside := [sub.name for sub in visible_folders(folder) if sub != below and find_images(sub)[0]]:
+    if beside := [sub.name for sub in list_visible_folders(folder) if sub != below and find_images(sub)[0]]:
         raise DataError(
-            f"two layouts are mixed in {folder}: images is there beside {listed(beside)}; keep the classes in one place"
+            f"two layouts are mixed in {folder}: images is there beside {shorten_names(beside)}; keep the classes in one place"
         )
     return Place(below, f"{folder.name}/images/CLASS")
 
@@ -163,8 +163,8 @@ def _give_advice(folder: Path) -> str:
         if len({*find_facts(other).classes} & {*names}) > 1:
             return "it has classes, so it looks like one domain: give the folder that has them all"
     if archives := [name for name in names if name.endswith(_ARCHIVES)]:
-        return f"unpack {listed(archives)} first"
-    return f"it has {listed(names)}; give the folder that has the domains" if names else "it is empty"
+        return f"unpack {shorten_names(archives)} first"
+    return f"it has {shorten_names(names)}; give the folder that has the domains" if names else "it is empty"
 
 
 def _open_named_list(file: Path) -> FileSamples:
@@ -181,7 +181,7 @@ def _open_named_list(file: Path) -> FileSamples:
         if times > 1:
             two = " and ".join([pair[1 - place] for pair in pairs if pair[place] == common][:2])
             raise DataError(f"{file}: the {kind} {common} stands for {two}; give each class one folder and one label")
-    return replace(samples, labels=from_names(names))
+    return replace(samples, labels=labels_from_names(names))
 
 
 def _simplify(name: str) -> str:

@@ -12,11 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.bench.layouts import find_home, find_place
-from paretoda.data.drawn.digits import handwriting, handwriting_labels, printed
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
-from paretoda.data.open.arrays import reading_npz
+from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits, load_handwritten_labels
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
+from paretoda.data.open.arrays import open_npz_file
 from paretoda.errors import DataError
-from paretoda.io.files import whole_folder
+from paretoda.io.files import atomic_folder
 from paretoda.io.limits import check_unpacked
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
@@ -80,7 +80,9 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         work: Folder for archives that must be unpacked.
     """
     if part.path in EMBEDDED:
-        x, y = printed() if part.path == "printed" else (handwriting(), handwriting_labels())
+        x, y = (
+            draw_printed_digits() if part.path == "printed" else (load_handwritten_digits(), load_handwritten_labels())
+        )
         return x, y, [str(digit) for digit in range(10)]
     if part.path.startswith(DRAWN):
         return _draw_streets(part.path, part.take or 500)
@@ -105,14 +107,14 @@ def _draw_streets(path: str, count: int) -> tuple[NDArray[np.uint8], NDArray[np.
     gap, seed, *tilt = path.removeprefix(DRAWN).split("/")
     rows = {(): slice(None), ("up",): slice(None, _HEIGHT), ("down",): slice(-_HEIGHT, None)}[tuple(tilt)]
     size = (_HEIGHT + (_CUT if tilt else 0), _WIDTH)
-    x, y = driving_scenes(count, seed=int(seed), gap=float(gap), size=size)
+    x, y = draw_driving_scenes(count, seed=int(seed), gap=float(gap), size=size)
     return x[:, rows], y[:, rows], list(DRIVING_CLASSES)
 
 
 def read_arrays(path: Path) -> Mapping[str, NDArray[Any]]:
     """Return `x`, `y` and `classes` of a suite's .npz."""
     names = ("x", "y", "classes")
-    with reading_npz(path) as file:
+    with open_npz_file(path) as file:
         if missing := [name for name in names if name not in file.files]:
             raise DataError(f"{path} has no {' and no '.join(missing)}; a suite's .npz has x, y and classes")
         return {name: file[name] for name in names}
@@ -142,7 +144,7 @@ def _unpack(name: str, data: Path, work: Path) -> Path | None:
         if parent.name and archive.is_file():
             folder = work / parent
             if not folder.exists():
-                with zipfile.ZipFile(archive) as file, whole_folder(folder) as fresh:
+                with zipfile.ZipFile(archive) as file, atomic_folder(folder) as fresh:
                     size = sum(info.file_size for info in file.infolist())
                     check_unpacked(size, archive.stat().st_size, str(archive))
                     file.extractall(fresh)

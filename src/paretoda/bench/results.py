@@ -12,8 +12,8 @@ from paretoda.bench.request import BenchRequest
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
 from paretoda.io.files import write_text
-from paretoda.report.bench_page import bench_page
-from paretoda.report.tables import Table, TableStyle, csv_text, latex, make_table, markdown
+from paretoda.report.bench_page import render_bench_page
+from paretoda.report.tables import Table, TableStyle, make_table, to_csv, to_latex, to_markdown
 
 
 @dataclass(frozen=True)
@@ -52,15 +52,17 @@ def write_results(request: BenchRequest, bench: Bench, command: str) -> BenchRes
         by_class = replace(style, references=suite.class_references)
         tables.append(_write_table(out / "classes", make_table(split_by_class(rows)), by_class))
     title = f"ParetoDA bench {out.resolve().name}"
-    write_text(out / "report.html", bench_page(rows, title=title, look=style, command=command, measure=suite.measure))
+    write_text(
+        out / "report.html", render_bench_page(rows, title=title, look=style, command=command, measure=suite.measure)
+    )
     failures = [f"{describe_run(row)} failed: {row['error']}" for row in made if "error" in row]
     return BenchResults(tables, describe_tuned_weights(rows), failures, len(made))
 
 
 def _write_table(path: Path, table: Table, style: TableStyle) -> str:
     """Write a table as Markdown, LaTeX and CSV; return its Markdown."""
-    text = markdown(table, style)
-    for suffix, form in (("md", text), ("tex", latex(table, style)), ("csv", csv_text(table))):
+    text = to_markdown(table, style)
+    for suffix, form in (("md", text), ("tex", to_latex(table, style)), ("csv", to_csv(table))):
         write_text(path.with_suffix(f".{suffix}"), form)
     return text
 

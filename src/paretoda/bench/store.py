@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from paretoda.errors import RunError
-from paretoda.io.files import append_line, from_json
+from paretoda.io.files import append_line, parse_json
 from paretoda.io.lock import lock_directory
-from paretoda.run.directory.tables import Count, Number
+from paretoda.run.directory.tables import Count, Number, first_reason
 from paretoda.run.result import Run
 
 Row = dict[str, Any]
@@ -103,7 +103,7 @@ class Store:
 
     def _row(self, number: int, line: bytes) -> Row:
         try:
-            row = from_json(line)
+            row = parse_json(line)
         except ValueError:
             row = None
         if not isinstance(row, dict) or not isinstance(row.get("key"), str):

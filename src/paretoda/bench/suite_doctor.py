@@ -11,8 +11,8 @@ from pathlib import Path
 from paretoda.bench.layouts import Facts, Place, find_facts, find_home, find_place
 from paretoda.core.options import hint
 from paretoda.data.doctor.findings import Finding, attempt
-from paretoda.data.labels import listed
-from paretoda.data.open.files import FileSamples, unreadable
+from paretoda.data.labels import shorten_names
+from paretoda.data.open.files import FileSamples, find_unreadable
 
 DomainProgress = Callable[[str, int, int], None]
 """Called with the name of a domain, the number of its files that have been examined, and their total."""
@@ -69,11 +69,11 @@ def _check_domain(domain: str, samples: FileSamples, facts: Facts, progress: Dom
     assert samples.labels is not None
     counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
     errors = [*_check_classes(domain, counts, facts), *_check_counts(domain, counts, facts)]
-    bad = unreadable(
+    bad = find_unreadable(
         samples.paths, range(len(samples)), thorough=False, progress=progress and partial(progress, domain)
     )
     if bad:
-        names = listed(samples.names(list(bad)))
+        names = shorten_names(samples.names(list(bad)))
         errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")
     notes = list(samples.notes)
     if domain not in facts.per_class:
@@ -86,10 +86,12 @@ def _check_classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list
     missing = [name for name in facts.classes if name not in counts]
     strange = sorted(set(counts) - set(facts.classes))
     if missing:
-        said.append(f"{domain} has no images of {listed(missing)}; unpack the archive again, or rename the folder.")
+        said.append(
+            f"{domain} has no images of {shorten_names(missing)}; unpack the archive again, or rename the folder."
+        )
     if strange:
         near = hint(strange[0], missing) if missing else "move it away."
-        said.append(f"{domain} has {listed(strange)}, which the benchmark has not; {near}")
+        said.append(f"{domain} has {shorten_names(strange)}, which the benchmark has not; {near}")
     return said
 
 
@@ -100,7 +102,7 @@ def _check_counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[
     total, wanted = sum(counts.values()), facts.images[domain]
     if not wrong and (total == wanted or set(counts) != set(facts.classes)):
         return []
-    which = listed([f"{name} {counts[name]} instead of {known[name]}" for name in wrong])
+    which = shorten_names([f"{name} {counts[name]} instead of {known[name]}" for name in wrong])
     where = f" ({which})" if wrong else ""
     return [f"{domain} has {total} images instead of {wanted}{where}; unpack the archive again, and nothing beside it."]
 
@@ -110,7 +112,7 @@ def _check_layouts(places: Mapping[str, Place]) -> list[Finding]:
     if len(set(forms.values())) < 2:
         return []
     text = (
-        f"{listed([name for name in forms if forms[name]])} come from lists and "
-        f"{listed([name for name in forms if not forms[name]])} from folders; make sure that they are of one release."
+        f"{shorten_names([name for name in forms if forms[name]])} come from lists and "
+        f"{shorten_names([name for name in forms if not forms[name]])} from folders; make sure that they are of one release."
     )
     return [Finding("warning", "both", text)]

@@ -91,9 +91,9 @@ def _presets() -> dict[str, str]:
 
 
 def _tables() -> dict[str, str]:
-    from paretoda.data.segmentation.label_tables import ABOUT
+    from paretoda.data.segmentation.label_tables import TABLE_DESCRIPTIONS
 
-    return ABOUT
+    return TABLE_DESCRIPTIONS
 
 
 _FIELDS = {

@@ -54,14 +54,14 @@ def _make_bench_page(paths: Sequence[Path], title: str | None) -> tuple[str, dic
     """Return the page of one or several benches, and facts about it."""
     from paretoda.bench.contenders import select_variants
     from paretoda.bench.store import Store
-    from paretoda.report.bench_page import bench_page
+    from paretoda.report.bench_page import render_bench_page
 
     rows = select_variants([row for path in paths for row in Store(path).results()])
     if not rows:
         raise RunError(f"{Store(paths[0]).path} has no finished run yet, or is damaged")
     names = ", ".join(path.resolve().name for path in paths)
     try:
-        return bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
+        return render_bench_page(rows, title=title or f"ParetoDA bench {names}"), {"runs": len(rows)}
     except ValueError as error:  # two lines of one run that contradict each other
         raise RunError(f"{', '.join(str(path) for path in paths)}: {error}") from error
 
@@ -70,8 +70,8 @@ def _make_run_page(
     console: Console, paths: Sequence[Path], labelled: str | None, title: str | None
 ) -> tuple[str, dict[str, Any]]:
     """Return the page of one or several runs, and facts about it."""
-    from paretoda.report.compare import runs_page
-    from paretoda.report.page import run_page
+    from paretoda.report.page import render_run_page
+    from paretoda.report.runs_page import render_runs_page
 
     found = {name: _read_run(console, path, labelled) for name, path in zip(_name_runs(paths), paths, strict=True)}
     oracle = {
@@ -84,9 +84,9 @@ def _make_run_page(
         console.result(f"oracle accuracy of {name}: {accuracy:.4f} (labels were used for the page only)")
     values = {"runs": len(found), "oracle_accuracy": oracle}
     if len(found) > 1:
-        return runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
+        return render_runs_page(found, title=title or f"ParetoDA: {len(found)} runs"), values
     run = next(iter(found.values()))
-    return run_page(run if title is None else replace(run, title=title)), values
+    return render_run_page(run if title is None else replace(run, title=title)), values
 
 
 def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:

@@ -28,7 +28,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use: an error can be caught, and the settings read, without torch."""
+    """Import a name on first use: errors can be caught and settings be read without importing torch."""
     if name in _HOMES:
         return getattr(import_module(f"paretoda.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'paretoda.data' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""Labels are positions 0..K-1 in a tuple of class names, whatever the user wrote."""
+"""Labels as positions 0..K-1 in a tuple of class names, whatever the user wrote."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from paretoda.errors import DataError
 
 _SHOWN = 5
-_DIGITS = 18  # a longer number is a name: Python refuses to read thousands of digits
+_DIGITS = 18  # a longer number is taken for a name: Python refuses to parse thousands of digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,20 +22,24 @@ class Labels:
     """One class per sample.
 
     Args:
-        values: shape (n,), positions in `classes`.
-        classes: the names, all different.
+        values: Positions in `classes`, shape (n,).
+        classes: Names of the classes, all different.
     """
 
     values: NDArray[np.int64]
     classes: tuple[str, ...]
 
-    def kept(self, keep: NDArray[np.int64]) -> Labels:
-        """The labels of these samples, with all class names."""
-        return Labels(self.values[keep], self.classes)
+    def select(self, index: NDArray[np.int64]) -> Labels:
+        """Return the labels of the samples at these positions, with all class names."""
+        return Labels(self.values[index], self.classes)
 
 
-def from_names(names: Sequence[str]) -> Labels:
-    """Each name is a class, in alphabetical order, or in numerical order where all are integers."""
+def labels_from_names(names: Sequence[str]) -> Labels:
+    """Make each name a class, in alphabetical order, or in numerical order where all names are integers.
+
+    >>> labels_from_names(["10", "9", "10"]).classes
+    ('9', '10')
+    """
     clean = {name: unicodedata.normalize("NFC", name) for name in set(names)}
     found = set(clean.values())
     order = sorted(found, key=int) if all(map(_is_integer, found)) else sorted(found)
@@ -44,8 +48,17 @@ def from_names(names: Sequence[str]) -> Labels:
     return Labels(np.array([position[name] for name in names], dtype=np.int64), tuple(order))
 
 
-def from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:
-    """Integers are positions in `names`; without names each integer that occurs is a class of its own."""
+def labels_from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> Labels:
+    """Make labels of integers, which are positions in `names`; without names each integer that occurs is a class.
+
+    Args:
+        y: Integers, shape (n,).
+        names: Class names, or None.
+        origin: Name of the data in error messages.
+
+    Raises:
+        DataError: The labels are not integers, not one per sample, or not positions in `names`.
+    """
     if y.dtype.kind not in "iub":
         raise DataError(f"the labels of {origin} are {y.dtype} instead of integers; number the classes from 0")
     if y.ndim != 1:
@@ -65,7 +78,7 @@ def from_integers(y: NDArray[Any], names: NDArray[Any] | None, origin: str) -> L
 
 
 def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
-    """The names as text, all different."""
+    """Return the class names as text; raise a `DataError` where they are no list of different names."""
     if names.ndim != 1 or names.dtype.kind not in "USiu":
         raise DataError(f"`classes` of {origin} must be a list of names, not {names.dtype} of shape {names.shape}")
     try:
@@ -79,10 +92,18 @@ def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
     return clean
 
 
-def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
-    """The same labels as positions in the model's classes, found by name.
+def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
+    """Return the same labels as positions in the model's classes, matched by name.
 
-    Plain integers without names are taken as positions where the model's own names are no integers.
+    Integers without names are taken as positions where the model's own names are no integers.
+
+    Args:
+        labels: Labels of the data.
+        classes: Classes of the model.
+        origin: Name of the data in error messages.
+
+    Raises:
+        DataError: The data have classes that the model does not know.
     """
     position = {name: place for place, name in enumerate(classes)}
     place = [position.get(name, -1) for name in labels.classes]
@@ -91,13 +112,18 @@ def matched(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
     unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
     if unknown:
         raise DataError(
-            f"{origin} has classes that the model does not know: {listed(unknown)}; it knows {listed(list(classes))}"
+            f"{origin} has classes that the model does not know: {shorten_names(unknown)}; "
+            f"it knows {shorten_names(list(classes))}"
         )
     return Labels(np.array(place, dtype=np.int64)[labels.values], tuple(classes))
 
 
-def listed(names: Sequence[str]) -> str:
-    """The first few names, and how many more there are."""
+def shorten_names(names: Sequence[str]) -> str:
+    """Return the first few names as one text, and how many more there are.
+
+    >>> shorten_names(list("abcdefg"))
+    'a, b, c, d, e and 2 more'
+    """
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -13,160 +14,283 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from paretoda.core.seeds import derived_seed
-from paretoda.data.batching import Places, balanced, batch_generator, endless
+from paretoda.data.batching import Positions, balanced_order, batch_generator, endless_order
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.prefetching import prefetch_batches
-from paretoda.data.rows import Rows, feature_rows
-from paretoda.data.samples import Index, Kind, Raw, Samples
+from paretoda.data.rows import EvaluationRows, Rows, make_feature_rows
+from paretoda.data.samples import Index, Kind, Raw
 from paretoda.data.scaling import fit_scaling
-from paretoda.data.settings import PairSettings
+from paretoda.data.settings import BatchSettings, PairSettings
 from paretoda.data.transforms import Transform
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
-from paretoda.types import Batch
+from paretoda.types import Batch, Source, Target
 
 Part = Literal["source", "held-out-source", "all-source", "target", "held-out-target", "all-target"]
-"""Without a prefix: the training part."""
+"""A part of a domain; without a prefix it is the training part."""
+Forward: TypeAlias = Callable[[Tensor], tuple[Tensor, Tensor]]
+"""Inputs (b, ...) -> features and logits of a model in evaluation mode, without gradients."""
 
 
-@dataclass(frozen=True, eq=False)
-class DomainPair:
-    """Two domains, ready for training. The target's labels are not in here.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Pair(ABC):
+    """Two domains, ready for training, whatever the task. The target's labels are not in here.
 
     Args:
-        settings: how they were split and batched; `batch_size` is the size that fits the data.
-        classes: names of the labels.
-        labels: of all source samples, shape (n,).
-        source: the source's samples and transform.
-        target: the target's.
-        source_train: positions of the source's training part.
-        source_held_out: positions of its held-out part, which no batch contains.
-        target_train: positions of the target's training part.
-        target_held_out: positions of the guide part, which appears in `Batch.guide` only.
-        notes: what the user should be told, one sentence each.
-        workers: threads that read ahead where many batches are wanted; 0 for features.
+        settings: How the domains were split and batched; `batch_size` is the size that fits the data.
+        classes: Names of the classes.
+        source: The source's samples and transform.
+        target: The target's samples and transform.
+        source_train: Positions of the source's training part.
+        source_held_out: Positions of the source's held-out part, which no batch contains.
+        target_train: Positions of the target's training part.
+        target_held_out: Positions of the target's held-out part, which appears in `Batch.guide` only.
+        notes: Sentences for the user.
+        workers: Threads that read ahead where many batches are wanted; 0 for features.
     """
 
-    settings: PairSettings
+    settings: BatchSettings
     classes: tuple[str, ...]
-    labels: NDArray[np.int64]
-    source: Rows
-    target: Rows
-    source_train: Places
-    source_held_out: Places
-    target_train: Places
-    target_held_out: Places
+    source: EvaluationRows
+    target: EvaluationRows
+    source_train: Positions
+    source_held_out: Positions
+    target_train: Positions
+    target_held_out: Positions
     notes: tuple[str, ...] = ()
     workers: int = 0
 
-    @property
-    def kind(self) -> Kind:
-        """Features or images."""
-        return self.source.samples.kind
+    snapshot_batch: ClassVar[int]
+    """Samples at a time where a model looks at whole sets."""
 
     @property
+    @abstractmethod
+    def kind(self) -> str:
+        """What the samples are."""
+
+    @property
+    @abstractmethod
     def input_shape(self) -> tuple[int, ...]:
-        """Of one transformed sample."""
-        return tuple(self.source.evaluate(self.source_train[:1]).shape[1:])
+        """Shape of one transformed sample."""
 
     @property
     def guide_size(self) -> int:
-        """Held-out samples of the target in a batch."""
+        """Number of held-out target samples in a batch."""
         return min(self.settings.batch_size, len(self.target_held_out))
 
     def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
-        """The batch of this step, the same whenever and in whatever order it is asked for.
+        """Return the batch of a step, the same whenever and in whatever order it is asked for.
 
         Args:
-            step: from 0.
-            guide: False saves the reading of held-out samples that nobody wants.
-            processes: several share the batch: each reads its own samples and no others.
+            step: Number of the step, from 0.
+            guide: Whether held-out target samples are read; False saves time where nobody reads them.
+            processes: Processes that share the batch: each reads its own samples and no others.
         """
-        size = self.settings.batch_size
-        source = self._source_order(step)[processes.share(size)]
-        target = self._order("target", len(self.target_train), step, size)[processes.share(size)]
+        own = processes.share(self.settings.batch_size)
+        source = self._source_order(step)[own]
+        target = self._order("target", len(self.target_train), step, self.settings.batch_size)[own]
         held = self.guide_size if guide else 0
         chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
-        rows = self.source_train[source]
-        source_chance, target_chance = (
-            batch_generator(derived_seed(self.settings.seed, f"augment-{stream}", step), size, processes)
-            for stream in ("source", "target")
+        inputs, labels, target_inputs = self._read(
+            step, self.source_train[source], self.target_train[target], processes
         )
         return Batch(
-            source=self.source.train(rows, source_chance),
-            labels=torch.from_numpy(self.labels[rows]),
-            target=self.target.train(self.target_train[target], target_chance),
+            source=inputs,
+            labels=labels,
+            target=target_inputs,
             guide=None if chosen is None else self.target.evaluate(self.target_held_out[chosen]),
             source_index=torch.from_numpy(source),
             target_index=torch.from_numpy(target),
             guide_index=None if chosen is None else torch.from_numpy(chosen),
         )
 
-    def whole(self, part: Part, batch_size: int, processes: Processes = SINGLE_PROCESS) -> Iterator[Tensor]:
-        """All inputs of a part in order, with evaluation transforms; of several processes, each its share."""
-        places = self.places(part)
-        rows = self.source if part.endswith("source") else self.target
-        return prefetch_batches(rows.evaluate, places[processes.share(len(places))], batch_size, self.workers)
+    def inputs(
+        self, part: Part, batch_size: int, processes: Processes = SINGLE_PROCESS, most: int | None = None
+    ) -> Iterator[Tensor]:
+        """Return the inputs of a part in order, in batches, in evaluation form.
 
-    def labels_of(self, part: Part) -> Tensor:
-        """The labels of a part of the source, in the order of `whole`."""
-        if not part.endswith("source"):
-            raise DataError(f"the part {part!r} has no labels: only the source has")
-        return torch.from_numpy(self.labels[self.places(part)])
+        Args:
+            part: Part of a domain.
+            batch_size: Samples at a time.
+            processes: Processes that each read their share of the part.
+            most: Largest number of samples; where the part has more, so many are taken, spread evenly.
+        """
+        positions = self._some(part, most)
+        share = positions[processes.share(len(positions))]
+        return prefetch_batches(self._rows(part).evaluate, share, batch_size, self.workers)
 
     def names(self, part: Part, index: Index | None = None) -> list[str]:
-        """What a table calls these samples of a part; all of them by default."""
-        return self._samples(part).names(self._chosen(part, index))
+        """Return the names of these samples of a part in a table; of all of them by default."""
+        return self._rows(part).samples.names(self._chosen(part, index))
 
     def images(self, part: Part, index: Index) -> Raw:
-        """The raw samples at these positions of a part, for a report."""
-        return self._samples(part).read(self._chosen(part, index))
+        """Return the raw samples at these positions of a part, for a report."""
+        return self._rows(part).samples.read(self._chosen(part, index))
+
+    def positions(self, part: Part) -> Positions:
+        """Return the positions of a part among all samples of its domain."""
+        parts = {
+            "source": self.source_train,
+            "held-out-source": self.source_held_out,
+            "target": self.target_train,
+            "held-out-target": self.target_held_out,
+        }
+        return parts[part] if part in parts else np.arange(len(self._rows(part).samples))
+
+    @abstractmethod
+    def prediction_transform(self) -> Any:
+        """Return the transform for new target data."""
+
+    @abstractmethod
+    def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:
+        """Return what a model makes of a labelled part, as rows of a `Snapshot` on the CPU.
+
+        Args:
+            part: Part of the source.
+            forward: The model; it must be in evaluation mode.
+            processes: Processes that may share the work; all get all rows.
+        """
+
+    @abstractmethod
+    def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:
+        """Return what a model makes of a part of the target; otherwise as `source_rows`."""
+
+    @abstractmethod
+    def _read(
+        self, step: int, source: Positions, target: Positions, processes: Processes
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return source inputs, source labels and target inputs of a training batch, augmented."""
+
+    def _source_order(self, step: int) -> Positions:
+        return self._order("source", len(self.source_train), step, self.settings.batch_size)
+
+    def _order(self, stream: str, size: int, step: int, count: int) -> Positions:
+        return endless_order(self.settings.seed, stream, size, step * count, count)
+
+    def _rows(self, part: Part) -> EvaluationRows:
+        return self.source if part.endswith("source") else self.target
+
+    def _chosen(self, part: Part, index: Index | None) -> Positions:
+        positions = self.positions(part)
+        return positions if index is None else positions[np.asarray(index, dtype=np.int64)]
+
+    def _some(self, part: Part, most: int | None) -> Positions:
+        positions = self.positions(part)
+        if most is None or len(positions) <= most:
+            return positions
+        return positions[np.linspace(0, len(positions) - 1, most).round().astype(np.int64)]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class DomainPair(Pair):
+    """A pair of domains for classification.
+
+    `make_pair` builds one. The fields are those of `Pair` and the labels.
+
+    Args:
+        labels: Labels of all source samples, shape (n,).
+
+    Examples:
+        >>> import numpy as np
+        >>> from paretoda.data import PairSettings, make_pair
+        >>> rng = np.random.default_rng(0)
+        >>> x, y, z = rng.normal(size=(60, 4)), np.arange(60) % 3, rng.normal(size=(40, 4))
+        >>> pair = make_pair((x, y), z, PairSettings(batch_size=8))
+        >>> batch = pair.batch(0)
+        >>> batch.source.shape, batch.labels.shape, batch.guide.shape
+        (torch.Size([8, 4]), torch.Size([8]), torch.Size([4, 4]))
+        >>> len(pair.positions("target")), len(pair.positions("held-out-target"))
+        (36, 4)
+    """
+
+    settings: PairSettings
+    labels: NDArray[np.int64]
+    source: Rows
+    target: Rows
+
+    snapshot_batch: ClassVar[int] = 256
+
+    @property
+    def kind(self) -> Kind:
+        """Whether the samples are features or images."""
+        return self.source.samples.kind
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Shape of one transformed sample."""
+        return tuple(self.source.evaluate(self.source_train[:1]).shape[1:])
+
+    def labels_of(self, part: Part) -> Tensor:
+        """Return the labels of a part of the source, in the order of `inputs`.
+
+        Raises:
+            DataError: The part belongs to the target, which has no labels.
+        """
+        if not part.endswith("source"):
+            raise DataError(f"the part {part!r} has no labels: only the source has")
+        return torch.from_numpy(self.labels[self.positions(part)])
 
     def prediction_transform(self) -> Transform:
-        """The transform for new target data."""
+        """Return the transform for new target data."""
         return self.target.transform
 
     def with_features(self, source: Tensor, target: Tensor) -> DomainPair:
-        """The same pair with features instead of inputs: same splits, order, labels and notes.
+        """Return the same pair with features instead of inputs: same splits, order, labels and notes.
 
         Args:
-            source: of "all-source", shape (n, d).
-            target: of "all-target", shape (m, d).
+            source: Features of "all-source", shape (n, d).
+            target: Features of "all-target", shape (m, d).
+
+        Raises:
+            DataError: The number of features is not that of the samples.
         """
         if len(source) != len(self.source.samples) or len(target) != len(self.target.samples):
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
         scale_x, scale_z = fit_scaling(self.settings.scaling, x[self.source_train], z[self.target_train])
-        rows = feature_rows(ArraySamples(x), scale_x), feature_rows(ArraySamples(z), scale_z)
+        rows = make_feature_rows(ArraySamples(x), scale_x), make_feature_rows(ArraySamples(z), scale_z)
         return replace(self, source=rows[0], target=rows[1], workers=0)
 
-    def places(self, part: Part) -> Places:
-        """The positions of a part among all samples of its domain."""
-        every = self._samples(part)
-        return {
-            "source": self.source_train,
-            "held-out-source": self.source_held_out,
-            "target": self.target_train,
-            "held-out-target": self.target_held_out,
-        }.get(part, np.arange(len(every)))
+    def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:
+        """Return features, logits and labels of all samples of a part of the source; see `Pair`."""
+        return Source(*self._outputs(part, forward, processes), labels=self.labels_of(part))
 
-    def _samples(self, part: Part) -> Samples:
-        return (self.source if part.endswith("source") else self.target).samples
+    def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:
+        """Return features and logits of all samples of a part of the target; see `Pair`."""
+        return Target(*self._outputs(part, forward, processes))
 
-    def _chosen(self, part: Part, index: Index | None) -> Places:
-        places = self.places(part)
-        return places if index is None else places[np.asarray(index, dtype=np.int64)]
+    def _outputs(self, part: Part, forward: Forward, processes: Processes) -> tuple[Tensor, Tensor, Tensor]:
+        sharing = processes if len(self.positions(part)) >= processes.size else SINGLE_PROCESS
+        outputs = [forward(inputs) for inputs in self.inputs(part, self.snapshot_batch, sharing)]
+        if not outputs:
+            raise ValueError(f"the part {part!r} has no samples to look at")
+        features, logits = (
+            sharing.gather_rows(torch.cat([rows.cpu() for rows in column])) for column in zip(*outputs, strict=True)
+        )
+        return features, logits, torch.arange(len(features))
 
-    def _order(self, stream: str, size: int, step: int, count: int) -> Places:
-        return endless(self.settings.seed, stream, size, step * count, count)
+    def _read(
+        self, step: int, source: Positions, target: Positions, processes: Processes
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        source_generator, target_generator = (
+            batch_generator(
+                derived_seed(self.settings.seed, f"augment-{stream}", step), self.settings.batch_size, processes
+            )
+            for stream in ("source", "target")
+        )
+        return (
+            self.source.train(source, source_generator),
+            torch.from_numpy(self.labels[source]),
+            self.target.train(target, target_generator),
+        )
 
-    def _source_order(self, step: int) -> Places:
-        size = self.settings.batch_size
+    def _source_order(self, step: int) -> Positions:
         if not self.settings.class_balanced:
-            return self._order("source", len(self.source_train), step, size)
-        return balanced(self.settings.seed, "source", self._classes_places, step * size, size)
+            return super()._source_order(step)
+        size = self.settings.batch_size
+        return balanced_order(self.settings.seed, "source", self._class_positions, step * size, size)
 
     @cached_property
-    def _classes_places(self) -> list[Places]:
+    def _class_positions(self) -> list[Positions]:
         labels = self.labels[self.source_train]
         return [np.flatnonzero(labels == cls) for cls in np.unique(labels)]

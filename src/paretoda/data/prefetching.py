@@ -19,16 +19,19 @@ from torch import Tensor
 from paretoda.errors import DataError
 
 _MOST = 8
-"""Threads by default: beyond these Python's lock is in the way of small images."""
+"""Largest default number of threads; with more, Python's lock slows down the reading of small images."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How data are read, which changes no batch.
+    """How data are read; it changes no batch.
 
     Args:
-        workers: threads that read ahead; None: one less than there are cores, for image files alone.
-        index_cache: keep the list of a large folder's files for the next time.
+        workers: Threads that read ahead; None means one less than there are cores, for image files only.
+        index_cache: Whether the list of a large folder's files is kept for the next run.
+
+    Raises:
+        DataError: The number of workers is negative.
     """
 
     workers: int | None = None
@@ -39,38 +42,45 @@ class Reading:
             raise DataError(f"there cannot be {self.workers} workers; give 0 or more")
 
     def threads(self, *, files: bool) -> int:
-        """How many threads read images; those of a user's own dataset, which may not bear it, only where asked for."""
+        """Return how many threads read images.
+
+        Args:
+            files: Whether the images are files. A user's own dataset, which may not be thread-safe, is read by threads
+                only where the user asks for them.
+        """
         return self.workers if self.workers is not None else spare_cores() if files else 0
 
 
 def spare_cores() -> int:
-    """Cores of this process beside the one that trains, at most eight; processes of one machine share them."""
+    """Return the number of cores besides the training one, at most 8; processes of one machine share them."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     here = os.environ.get("LOCAL_WORLD_SIZE", "1")  # set by torchrun
     return min(_MOST, max(0, cores // max(1, int(here) if here.isdecimal() else 1) - 1))
 
 
 _PIECE = 32
-"""Rows that one thread makes at a time where all of a set are wanted."""
+"""Rows that one thread makes at a time where a whole set is read."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:
-    """What the work makes of every item, in the items' order; an error is raised where its result would have come.
+    """Yield what the work makes of every item, in the items' order.
+
+    An error is raised where its result would have come.
 
     Args:
-        work: a pure function, called in other threads.
-        items: asked for as the results are taken.
-        workers: threads; never more than one result above their number waits. 0: everything happens here.
+        work: Pure function, called in other threads.
+        items: Items, which are taken as the results are consumed.
+        workers: Number of threads; at most one result more than that waits. With 0 everything runs in this thread.
     """
     if workers == 0:
         yield from map(work, items)
         return
     waiting: deque[Future[Result]] = deque()
     own = torch.get_num_threads()
-    with ThreadPoolExecutor(workers, "paretoda-reading", initializer=_one_core) as pool:
+    with ThreadPoolExecutor(workers, "paretoda-reading", initializer=_use_one_core) as pool:
         try:
             for item in items:
                 waiting.append(pool.submit(work, item))
@@ -84,9 +94,9 @@ def prefetch(work: Callable[[Item], Result], items: Iterable[Item], workers: int
             torch.set_num_threads(own)
 
 
-def _one_core() -> None:
-    # For this thread alone: several of them share the cores already. A thread takes over the number that was set last,
-    # by whomever, when it first asks for it: so it asks before, as who trains has done above.
+def _use_one_core() -> None:
+    # Affects this thread only: several threads share the cores already. A thread adopts the number that was set last
+    # when it first asks for it, so it asks before it sets its own, as the training thread has done above.
     torch.get_num_threads()
     torch.set_num_threads(1)
 
@@ -94,13 +104,13 @@ def _one_core() -> None:
 def prefetch_batches(
     work: Callable[[NDArray[np.int64]], Tensor], places: NDArray[np.int64], batch_size: int, workers: int
 ) -> Generator[Tensor, None, None]:
-    """The rows of all places, `batch_size` at a time; threads make pieces of a batch, which bounds what waits.
+    """Yield the rows of all positions in batches; threads make pieces of a batch, which bounds what waits.
 
     Args:
-        work: positions -> their rows, each whatever the others are.
-        places: all positions, in order.
-        batch_size: rows at a time.
-        workers: threads.
+        work: Positions -> their rows; a row must not depend on the other positions.
+        places: All positions, in order.
+        batch_size: Rows at a time.
+        workers: Number of threads.
     """
     starts = range(0, len(places), batch_size)
     if workers == 0:

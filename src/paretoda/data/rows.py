@@ -2,124 +2,183 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.data.batching import Places
+from paretoda.data.batching import Positions
 from paretoda.data.prefetching import prefetch_batches
-from paretoda.data.samples import Samples
+from paretoda.data.samples import Samples, SampleSet
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import ImageTransform, Transform
 from paretoda.errors import DataError
 
 _MEMORY = 2**29
-"""Resized images are kept in memory where all of a domain take no more bytes than this."""
+"""Resized images of a domain are kept in memory where all of them together take no more bytes than this."""
 
 
-class Rows(Protocol):
-    """Samples with their transform."""
+class EvaluationRows(Protocol):
+    """Samples with their transform, as evaluation reads them."""
+
+    @property
+    def samples(self) -> SampleSet:
+        """The samples that are transformed."""
+        ...
+
+    @property
+    def transform(self) -> Any:
+        """The transform."""
+        ...
+
+    def evaluate(self, index: Positions) -> Tensor:
+        """Return these samples as tensors, without any randomness."""
+        ...
+
+
+class Rows(EvaluationRows, Protocol):
+    """Samples for classification with their transform."""
 
     @property
     def samples(self) -> Samples:
-        """What is transformed."""
+        """The samples that are transformed."""
         ...
 
     @property
     def transform(self) -> Transform:
-        """How."""
+        """The transform."""
         ...
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:
-        """These samples, augmented."""
-        ...
-
-    def evaluate(self, index: Places) -> Tensor:
-        """These samples, without chance."""
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:
+        """Return these samples as tensors, augmented."""
         ...
 
 
 @dataclass(frozen=True, eq=False)
+class ArrayCache:
+    """Arrays of one shape and type uint8 that are made when they are first needed, and kept.
+
+    Args:
+        kept: The arrays, shape (n, ...); n = 0 where they do not fit into memory and nothing is kept.
+        known: Which of them have been made, shape (n,).
+    """
+
+    kept: NDArray[np.uint8]
+    known: NDArray[np.bool_]
+
+    @staticmethod
+    def make(count: int, shape: tuple[int, ...]) -> ArrayCache:
+        """Return an empty cache for `count` arrays of this shape."""
+        return ArrayCache(np.empty((count, *shape), np.uint8), np.zeros(count, dtype=bool))
+
+    def fetch(self, index: Positions, load: Callable[[Positions], NDArray[np.uint8]]) -> NDArray[np.uint8]:
+        """Return the arrays at these positions.
+
+        Args:
+            index: Positions, shape (b,).
+            load: Makes the arrays at positions that are not known yet.
+        """
+        if not len(self.kept):
+            return load(index)
+        new = np.unique(index[~self.known[index]])
+        if len(new):
+            self.kept[new] = load(new)
+            self.known[new] = True
+        return self.kept[index]
+
+
+def fits_in_memory(count: int, values: int) -> bool:
+    """Return whether `count` arrays of so many bytes each may be kept in memory."""
+    return count * values <= _MEMORY
+
+
+@dataclass(frozen=True, eq=False)
 class FeatureRows:
-    """Features, scaled once for all."""
+    """Features, scaled once.
+
+    Args:
+        samples: The samples, of kind "features".
+        transform: The scaling.
+        scaled: All features after scaling, shape (n, d).
+    """
 
     samples: Samples
     transform: FeatureTransform
     scaled: Tensor
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:  # noqa: ARG002
-        """Rows of the scaled features."""
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:  # noqa: ARG002
+        """Return rows of the scaled features; nothing is augmented."""
         return self.scaled[torch.from_numpy(index)]
 
-    def evaluate(self, index: Places) -> Tensor:
-        """The same rows."""
+    def evaluate(self, index: Positions) -> Tensor:
+        """Return rows of the scaled features."""
         return self.scaled[torch.from_numpy(index)]
 
 
 @dataclass(frozen=True, eq=False)
 class ImageRows:
-    """Images, decoded and resized when they are first needed, and kept where they fit into memory."""
+    """Images, decoded and resized when they are first needed, and kept where they fit into memory.
+
+    Args:
+        samples: The samples, of kind "images".
+        transform: The transform.
+        cache: The resized images.
+    """
 
     samples: Samples
     transform: ImageTransform
-    kept: NDArray[np.uint8]
-    known: NDArray[np.bool_]
+    cache: ArrayCache
 
-    def train(self, index: Places, generator: torch.Generator) -> Tensor:
-        """Augmented anew in every batch."""
-        return self.transform.train(self._prepared(index), generator)
+    def train(self, index: Positions, generator: torch.Generator) -> Tensor:
+        """Return these images, augmented anew in every batch."""
+        return self.transform.train(self.cache.fetch(index, self._load), generator)
 
-    def evaluate(self, index: Places) -> Tensor:
-        """The middle of each image."""
-        return self.transform.evaluate(self._prepared(index))
+    def evaluate(self, index: Positions) -> Tensor:
+        """Return the middle of each of these images."""
+        return self.transform.evaluate(self.cache.fetch(index, self._load))
 
-    def _prepared(self, index: Places) -> NDArray[np.uint8]:
-        if not len(self.kept):
-            return self.transform.prepare(self.samples.read(index, self.transform.resized))
-        new = np.unique(index[~self.known[index]])
-        if len(new):
-            self.kept[new] = self.transform.prepare(self.samples.read(new, self.transform.resized))
-            self.known[new] = True
-        return self.kept[index]
+    def _load(self, index: Positions) -> NDArray[np.uint8]:
+        return self.transform.prepare(self.samples.read(index, self.transform.resized))
 
 
-def feature_rows(samples: Samples, transform: FeatureTransform) -> FeatureRows:
-    """All features, scaled."""
+def make_feature_rows(samples: Samples, transform: FeatureTransform) -> FeatureRows:
+    """Return the rows of features, all of them scaled."""
     return FeatureRows(samples, transform, transform.evaluate(samples.read(range(len(samples)))))
 
 
-def image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
-    """Images with a memory of their own where they fit; nothing is decoded yet."""
+def make_image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
+    """Return the rows of images, with a cache where they fit into memory; nothing is decoded yet."""
     side = transform.resized
     shape = (side, side) if transform.channels == 1 else (side, side, 3)
-    fits = len(samples) * side * side * transform.channels <= _MEMORY
-    count = len(samples) if fits else 0
-    return ImageRows(samples, transform, np.empty((count, *shape), np.uint8), np.zeros(count, dtype=bool))
+    fits = fits_in_memory(len(samples), side * side * transform.channels)
+    return ImageRows(samples, transform, ArrayCache.make(len(samples) if fits else 0, shape))
 
 
-def tensors_of(
+def iterate_inputs(
     samples: Samples, transform: Transform, batch_size: int, crops: int = 1, workers: int = 0
 ) -> Iterator[Tensor]:
-    """All samples in their order, in evaluation form: what a trained model predicts on.
+    """Return all samples in their order, in evaluation form, for a trained model to predict.
 
     Args:
-        samples: of the kind that the transform reads.
-        transform: of the model.
-        batch_size: rows at a time, about.
-        crops: with 10, every image gives ten rows, one after the other.
-        workers: threads that read ahead.
+        samples: Samples of the kind that the transform reads.
+        transform: Transform of the model.
+        batch_size: Approximate number of rows at a time.
+        crops: 1, or 10 for ten rows for every image, one after the other.
+        workers: Threads that read ahead.
+
+    Raises:
+        DataError: Crops are wanted of features.
     """
     images = transform if isinstance(transform, ImageTransform) else None
     if images is None and crops > 1:
         raise DataError("features have no crops; leave out --crops")
 
-    def rows(places: Places) -> Tensor:
-        raw = samples.read(places, images.resized if images is not None else 0)
+    def rows(positions: Positions) -> Tensor:
+        raw = samples.read(positions, images.resized if images is not None else 0)
         return images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
 
     return prefetch_batches(rows, np.arange(len(samples)), max(1, batch_size // crops), workers)

@@ -7,40 +7,32 @@ from typing import Literal, get_args
 
 from paretoda.data.prefetching import Reading
 from paretoda.errors import DataError
-from paretoda.io.limits import LONGEST_SIDE
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]
+LONGEST = 8192
+"""The longest side, in pixels, that images are resized to."""
 
 
 @dataclass(frozen=True)
-class PairSettings:
-    """Everything that, with the data, decides every batch.
+class BatchSettings:
+    """Settings that every pair of domains has, whatever its task.
 
     Args:
-        seed: of splits, orders and augmentation.
-        batch_size: rows of each domain in a batch; lowered to the smaller domain's size where that is less.
-        held_out: the share of each domain that is never trained on; 0 gives no guide.
-        scaling: of features: whose mean and deviation make the z-scores.
-        image_size: side of the squares that images become; by default their own, 224 at most.
-        channels: 1 or 3; by default 3 for photographs, and for small images what they have.
-        normalise: (mean, std) per channel of pixels in 0..1; by default ImageNet's for 3 channels, 0.5 for 1.
-        augment: of training images: by default "none" up to 64 pixels, otherwise "standard".
-        class_balanced: draw the source's classes equally often.
-        skip_bad: leave unreadable images out instead of stopping.
-        least_target: fewer target samples are an error.
-        reading: how the data are read, which decides nothing.
+        seed: Seed of splits, orders and augmentation.
+        batch_size: Samples of each domain in a batch; lowered to the smaller domain's size where that is less.
+        held_out: Share of each domain that is never trained on; 0 gives no guide.
+        skip_bad: Whether unreadable files are left out instead of raising an error.
+        least_target: Number of target samples below which an error is raised.
+        reading: How the data are read; it changes no batch.
+
+    Raises:
+        DataError: A value is out of its range.
     """
 
     seed: int = 0
     batch_size: int = 32
     held_out: float = 0.1
-    scaling: Scaling = "per-domain"
-    image_size: int | None = None
-    channels: Literal[1, 3] | None = None
-    normalise: tuple[tuple[float, ...], tuple[float, ...]] | None = None
-    augment: Augment | None = None
-    class_balanced: bool = False
     skip_bad: bool = False
     least_target: int = 20
     reading: Reading = field(default_factory=Reading)
@@ -50,15 +42,53 @@ class PairSettings:
             raise DataError(f"the batch size is {self.batch_size}; it must be at least 1")
         if not 0 <= self.held_out <= 0.5:
             raise DataError(f"the held-out share is {self.held_out}; it must be between 0 and 0.5")
-        if self.image_size is not None and not 1 <= self.image_size <= LONGEST_SIDE:
-            raise DataError(f"the image size is {self.image_size}; it must be between 1 and {LONGEST_SIDE}")
+
+
+@dataclass(frozen=True)
+class PairSettings(BatchSettings):
+    """Everything that, together with the data, determines every batch for classification.
+
+    The fields of `BatchSettings` come first.
+
+    Args:
+        scaling: For features, the domain whose mean and deviation give the z-scores.
+        image_size: Side of the squares that images become; by default their own, at most 224.
+        channels: 1 or 3; by default 3 for photographs, and for small images what they have.
+        normalise: (mean, std) per channel of pixels in 0..1; by default ImageNet's for 3 channels, 0.5 for 1.
+        augment: Augmentation of training images; by default "none" up to 64 pixels, otherwise "standard".
+        class_balanced: Whether the source's classes are drawn equally often.
+
+    Raises:
+        DataError: A value is out of its range or unknown.
+
+    Examples:
+        >>> PairSettings(batch_size=64).held_out
+        0.1
+        >>> PairSettings(scaling="both")
+        Traceback (most recent call last):
+        ...
+        paretoda.errors.DataError: there is no scaling 'both'; choose from per-domain, joint, source, none
+    """
+
+    scaling: Scaling = "per-domain"
+    image_size: int | None = None
+    channels: Literal[1, 3] | None = None
+    normalise: tuple[tuple[float, ...], tuple[float, ...]] | None = None
+    augment: Augment | None = None
+    class_balanced: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.image_size is not None and not 1 <= self.image_size <= LONGEST:
+            raise DataError(f"the image size is {self.image_size}; it must be between 1 and {LONGEST}")
         if self.channels not in (None, 1, 3):
             raise DataError(f"images cannot have {self.channels} channels; choose 1 or 3")
-        _one_of("scaling", self.scaling, get_args(Scaling))
+        check_choice("scaling", self.scaling, get_args(Scaling))
         if self.augment is not None:
-            _one_of("augmentation", self.augment, get_args(Augment))
+            check_choice("augmentation", self.augment, get_args(Augment))
 
 
-def _one_of(what: str, name: str, known: tuple[str, ...]) -> None:
+def check_choice(what: str, name: str, known: tuple[str, ...]) -> None:
+    """Raise a `DataError` that lists the choices where a name is none of them."""
     if name not in known:
         raise DataError(f"there is no {what} {name!r}; choose from {', '.join(known)}")

@@ -1,4 +1,4 @@
-"""Images become tensors of one size; the parameters are stored with the model. Includes augmentation and ten crops."""
+"""Transforms from images to tensors of one size, with augmentation and ten crops; stored with the model."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from PIL import Image
 from torch import Tensor
 from torch.nn.functional import affine_grid, grid_sample
 
-from paretoda.data.batching import per_sample
+from paretoda.data.batching import draw_per_sample
 from paretoda.data.samples import Image8, Raw
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.settings import Augment
@@ -27,11 +27,13 @@ CROPS = 10
 
 
 def ten_crops(images: Tensor, size: int) -> Tensor:
-    """Shape (n, 10, c, size, size): upper left, upper right, lower left, lower right, middle; then the five mirrored.
+    """Return ten crops, shape (n, 10, c, size, size): the four corners and the middle, then the same five mirrored.
+
+    The order is upper left, upper right, lower left, lower right, middle.
 
     Args:
-        images: shape (n, c, r, r), r at least `size`.
-        size: side of a crop.
+        images: Images, shape (n, c, r, r), r at least `size`.
+        size: Side of a crop.
     """
     last, middle = images.shape[-1] - size, (images.shape[-1] - size) // 2
     places = ((0, 0), (0, last), (last, 0), (last, last), (middle, middle))
@@ -45,17 +47,17 @@ _RATIO = 4 / 3
 def random_crops(
     images: Tensor, size: int, scale: tuple[float, float], flip: bool, generator: torch.Generator
 ) -> Tensor:
-    """From each image a rectangle of a random share of its area, mirrored or not, as a square of the given size.
+    """Cut a rectangle of a random share of the area out of each image, mirror some, and resize to a square.
 
     Args:
-        images: shape (n, c, s, s), values 0..1.
-        size: side of the result.
-        scale: least and largest share of the area; the sides' ratio lies between 3/4 and 4/3.
-        flip: mirror half of the images.
-        generator: the only source of chance.
+        images: Images, shape (n, c, s, s), values 0..1.
+        size: Side of the result.
+        scale: Least and largest share of the area; the ratio of the sides lies between 3/4 and 4/3.
+        flip: Whether half of the images are mirrored.
+        generator: Source of all randomness.
     """
     n = len(images)
-    chance = per_sample((5, n), 1, generator)
+    chance = draw_per_sample((5, n), 1, generator)
     area = scale[0] + (scale[1] - scale[0]) * chance[0]
     ratio = torch.exp((2 * chance[1] - 1) * math.log(_RATIO))
     width = (area * ratio).sqrt().clamp(max=1)
@@ -71,25 +73,25 @@ def random_crops(
 
 
 def random_mirrors(images: Tensor, generator: torch.Generator) -> Tensor:
-    """Half of the images, drawn at random, mirrored left to right.
+    """Mirror half of the images, drawn at random, left to right.
 
     Args:
-        images: shape (n, c, h, w).
-        generator: the only source of chance.
+        images: Images, shape (n, c, h, w).
+        generator: Source of all randomness.
     """
-    mirrored = per_sample((len(images),), 0, generator) < 0.5
+    mirrored = draw_per_sample((len(images),), 0, generator) < 0.5
     return torch.where(mirrored.view(-1, 1, 1, 1), images.flip(-1), images)
 
 
 def colour_jitter(images: Tensor, strength: float, generator: torch.Generator) -> Tensor:
-    """Brightness, contrast and saturation of each image, times factors from 1 - strength to 1 + strength.
+    """Multiply brightness, contrast and saturation of each image by factors from 1 - strength to 1 + strength.
 
     Args:
-        images: shape (n, c, h, w), values 0..1.
-        strength: 0 changes nothing.
-        generator: the only source of chance.
+        images: Images, shape (n, c, h, w), values 0..1.
+        strength: Strength; 0 changes nothing.
+        generator: Source of all randomness.
     """
-    factors = 1 + strength * (2 * per_sample((3, len(images), 1, 1, 1), 1, generator) - 1)
+    factors = 1 + strength * (2 * draw_per_sample((3, len(images), 1, 1, 1), 1, generator) - 1)
     images = (images * factors[0]).clamp_(0, 1)
     images = blend(images, grey(images).mean(dim=(1, 2, 3), keepdim=True), factors[1])
     return blend(images, grey(images), factors[2])
@@ -103,7 +105,7 @@ def grey(images: Tensor) -> Tensor:
 
 
 def blend(images: Tensor, towards: Tensor, factor: Tensor) -> Tensor:
-    """`towards` at factor 0, the images at 1, beyond them above 1; values stay in 0..1."""
+    """Mix of two images: `towards` at factor 0, `images` at 1, beyond them above 1; values stay in 0..1."""
     return torch.lerp(towards, images, factor).clamp_(0, 1)
 
 
@@ -112,40 +114,43 @@ IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
 
 
 class Transform(Protocol):
-    """Raw samples to a batch of tensors."""
+    """Turns raw samples into a batch of tensors."""
 
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
-        """With augmentation, drawn from the generator alone."""
+        """Return the samples with augmentation, drawn from the generator only."""
         ...
 
     def evaluate(self, raw: Raw) -> Tensor:
-        """Without chance."""
+        """Return the samples without any randomness."""
         ...
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for model.json."""
+        """Return plain data for model.json."""
         ...
 
     def tensors(self) -> dict[str, Tensor]:
-        """What is too large for model.json."""
+        """Return the tensors, which are too large for model.json."""
         ...
 
 
 @dataclass(frozen=True)
 class ImageTransform:
-    """Resized to a square, cropped, normalised.
+    """Resizes images to a square, crops and normalises them.
 
-    Augmentation "flip" takes the middle and mirrors half of the images, as on VisDA-2017; "light" crops 70-100 % of the
-    area and never mirrors; "standard" crops 8-100 % and mirrors, as the other benchmarks do; "strong" also changes
+    The augmentation "flip" takes the middle and mirrors half of the images, as on VisDA-2017; "light" crops 70-100 % of
+    the area and never mirrors; "standard" crops 8-100 % and mirrors, as the other benchmarks do; "strong" also changes
     colours. With any of them images are resized to 8/7 of the size first, and evaluation takes the middle. With "none"
     they are resized to the size itself.
 
     Args:
-        size: side of the result.
-        channels: 1 or 3; others are converted.
-        mean: per channel, of pixels in 0..1.
-        std: per channel.
-        augment: what happens in training.
+        size: Side of the result.
+        channels: Number of channels, 1 or 3; other images are converted.
+        mean: Mean per channel, of pixels in 0..1.
+        std: Deviation per channel.
+        augment: Augmentation in training.
+
+    Raises:
+        DataError: A value is out of its range.
     """
 
     size: int
@@ -170,59 +175,76 @@ class ImageTransform:
         return self.size if self.augment == "none" else round(self.size * 8 / 7)
 
     def prepare(self, raw: Raw) -> NDArray[np.uint8]:
-        """The part without chance: shape (n, r, r[, 3]), r = `resized`. Prepared images stay as they are."""
+        """Return the resized images, the part without randomness: shape (n, r, r[, 3]), r = `resized`.
+
+        Images that are prepared already are returned unchanged.
+        """
         if isinstance(raw, np.ndarray):
-            raw = _with_channels(raw, self.channels)
+            raw = _convert_channels(raw, self.channels)
             if raw.shape[1:3] == (self.resized, self.resized):
                 return raw
-        return np.stack([_square(_with_channels(image[None], self.channels)[0], self.resized) for image in raw])
+        return np.stack(
+            [_resize_to_square(_convert_channels(image[None], self.channels)[0], self.resized) for image in raw]
+        )
 
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
-        """Augmented, shape (n, channels, size, size)."""
-        images = _unit_range(self._tensor(raw))
+        """Return augmented images, shape (n, channels, size, size)."""
+        images = _to_unit_range(self._to_tensor(raw))
         if self.augment == "none":
-            return self._normalised(images)
+            return self._normalise(images)
         if self.augment == "flip":
-            return self._normalised(random_mirrors(self._middle(images), generator))
+            return self._normalise(random_mirrors(self._crop_middle(images), generator))
         light = self.augment == "light"
         images = random_crops(images, self.size, (0.7 if light else 0.08, 1.0), not light, generator)
         if self.augment == "strong":
             images = colour_jitter(images, 0.4, generator)
-        return self._normalised(images)
+        return self._normalise(images)
 
     def evaluate(self, raw: Raw) -> Tensor:
-        """The middle, shape (n, channels, size, size)."""
-        return self._normalised(_unit_range(self._middle(self._tensor(raw))))
+        """Return the middle of each image, shape (n, channels, size, size)."""
+        return self._normalise(_to_unit_range(self._crop_middle(self._to_tensor(raw))))
 
     def evaluate_crops(self, raw: Raw) -> Tensor:
-        """Ten views of each image, one after the other, shape (10 n, channels, size, size)."""
+        """Return ten views of each image, one after the other, shape (10 n, channels, size, size).
+
+        Raises:
+            DataError: The images are not larger than their crops.
+        """
         if self.resized == self.size:
             raise DataError("these images are not resized to more than their crops: ten would be two; take 1 crop")
-        return self._normalised(_unit_range(ten_crops(self._tensor(raw), self.size).flatten(0, 1)))
+        return self._normalise(_to_unit_range(ten_crops(self._to_tensor(raw), self.size).flatten(0, 1)))
 
     def to_json(self) -> dict[str, Any]:
-        """The fields."""
+        """Return the fields."""
         return {"kind": "images", **asdict(self)}
 
     def tensors(self) -> dict[str, Tensor]:
-        """None."""
+        """Return nothing: all parameters are in `to_json`."""
         return {}
 
-    def _middle(self, images: Tensor) -> Tensor:
+    def _crop_middle(self, images: Tensor) -> Tensor:
         start = (self.resized - self.size) // 2
         return images[:, :, start : start + self.size, start : start + self.size]
 
-    def _tensor(self, raw: Raw) -> Tensor:
+    def _to_tensor(self, raw: Raw) -> Tensor:
         images = torch.from_numpy(np.ascontiguousarray(self.prepare(raw)))
         return images[:, None] if images.ndim == 3 else images.permute(0, 3, 1, 2)
 
-    def _normalised(self, images: Tensor) -> Tensor:
-        # In place: the images are this batch's own.
+    def _normalise(self, images: Tensor) -> Tensor:
+        # In place: the images belong to this batch only.
         return images.sub_(torch.tensor(self.mean).view(-1, 1, 1)).div_(torch.tensor(self.std).view(-1, 1, 1))
 
 
 def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) -> Transform:
-    """What `to_json` and `tensors` gave, as a transform again."""
+    """Return the transform that `to_json` and `tensors` were taken from.
+
+    Args:
+        data: Result of `to_json`.
+        tensors: Result of `tensors`.
+
+    Raises:
+        DataError: The data are damaged or from a newer version.
+    """
     fields = dict(data)
     try:
         kind = fields.pop("kind")
@@ -242,8 +264,8 @@ def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
     raise DataError(f"the model's transform {dict(data)} cannot be read; its files are damaged or from a newer version")
 
 
-def _with_channels(images: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
-    # Pillow's own integer formula for luminance, for many images at once.
+def _convert_channels(images: NDArray[np.uint8], channels: int) -> NDArray[np.uint8]:
+    # Pillow's integer formula for luminance, for many images at once.
     if images.ndim == 3 and channels == 3:
         return np.repeat(images[..., None], 3, axis=3)
     if images.ndim == 4 and channels == 1:
@@ -252,12 +274,12 @@ def _with_channels(images: NDArray[np.uint8], channels: int) -> NDArray[np.uint8
     return images
 
 
-def _unit_range(images: Tensor) -> Tensor:
-    # Bytes are put into order before they become four times as many.
+def _to_unit_range(images: Tensor) -> Tensor:
+    # Bytes are made contiguous before they become four times as many.
     return images.contiguous().float().div_(255)
 
 
-def _square(image: Image8, side: int) -> Image8:
+def _resize_to_square(image: Image8, side: int) -> Image8:
     if image.shape[:2] == (side, side):
         return image
     return np.asarray(Image.fromarray(image).resize((side, side), Image.Resampling.BILINEAR))

@@ -109,7 +109,7 @@ class Processes:
 SINGLE_PROCESS = Processes()
 
 
-def world() -> Processes:
+def current_processes() -> Processes:
     """The processes of torch's default group; `ALONE` where there is none."""
     if not (dist.is_available() and dist.is_initialized()):
         return SINGLE_PROCESS

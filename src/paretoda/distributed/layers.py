@@ -15,11 +15,11 @@ from torch.nn.modules.dropout import _DropoutNd
 from paretoda.distributed.collectives import BatchSplit, Processes
 
 _SPATIAL = (nn.Dropout1d, nn.Dropout2d, nn.Dropout3d)
-KINDS = (nn.Dropout, *_SPATIAL)
+DROPOUTS = (nn.Dropout, *_SPATIAL)
 
 
 @contextmanager
-def drawn_for_all(module: nn.Module, total: int, rows: Tensor) -> Iterator[None]:
+def shared_dropout(module: nn.Module, total: int, rows: Tensor) -> Iterator[None]:
     """Inside, dropout layers see some rows of a batch, but draw for all of it and take the draws of these rows.
 
     Begun from the same state of chance, every part then drops what the whole batch would have dropped there, and
@@ -30,7 +30,7 @@ def drawn_for_all(module: nn.Module, total: int, rows: Tensor) -> Iterator[None]
         total: rows of the whole batch.
         rows: positions of the part in it.
     """
-    layers = [layer for layer in module.modules() if isinstance(layer, KINDS) and layer.training and layer.p > 0]
+    layers = [layer for layer in module.modules() if isinstance(layer, DROPOUTS) and layer.training and layer.p > 0]
     try:
         for layer in layers:
             layer.forward = partial(_dropped, layer, total, rows)  # type: ignore[method-assign]
@@ -55,7 +55,7 @@ def _dropped(layer: nn.Module, total: int, rows: Tensor, part: Tensor) -> Tensor
 def check_layers(encoder: nn.Module) -> None:
     """Raise where a layer cannot be spread."""
     for layer in encoder.modules():
-        if isinstance(layer, _DropoutNd) and not isinstance(layer, KINDS):
+        if isinstance(layer, _DropoutNd) and not isinstance(layer, DROPOUTS):
             raise ValueError(f"{type(layer).__name__} cannot be spread over several processes; take nn.Dropout")
 
 
@@ -69,7 +69,7 @@ def split_batch(encoder: nn.Module, shares: BatchSplit | None) -> Iterator[None]
         yield
         return
     layers = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm) and shares.synchronised]
-    with drawn_for_all(encoder, shares.whole, shares.places()):
+    with shared_dropout(encoder, shares.whole, shares.places()):
         try:
             for layer in layers:
                 layer.__dict__["forward"] = partial(_normalised, layer, shares.processes)

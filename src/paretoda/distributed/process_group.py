@@ -17,7 +17,7 @@ from torch import distributed as dist
 from torch.distributed.distributed_c10d import PrefixStore
 from torch.distributed.rendezvous import rendezvous
 
-from paretoda.distributed.collectives import LostProcessError, Processes, world
+from paretoda.distributed.collectives import LostProcessError, Processes, current_processes
 from paretoda.distributed.messages import Messages, process_name
 from paretoda.errors import SettingsError
 
@@ -37,8 +37,8 @@ class OtherProcessError(ValueError):
 @contextmanager
 def process_group() -> Iterator[Processes]:
     """The processes that torchrun started, or of a group that is there already; one that is alone otherwise."""
-    if world().size > 1 or int(os.environ.get("WORLD_SIZE", "1")) == 1:
-        yield world()
+    if current_processes().size > 1 or int(os.environ.get("WORLD_SIZE", "1")) == 1:
+        yield current_processes()
         return
     processes = _join()
     try:

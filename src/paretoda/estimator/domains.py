@@ -12,7 +12,7 @@ from sklearn.utils import _safe_indexing, check_array, check_consistent_length, 
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from paretoda.data.open.arrays import as_array
+from paretoda.data.open.arrays import to_array
 
 Array = NDArray[Any]
 
@@ -94,4 +94,4 @@ def _check_labels(y: Any) -> Array:
 
 def _to_numpy(what: Any) -> Any:
     """Tensors of any device and kind as arrays; the rest is left to scikit-learn, which knows it."""
-    return as_array(what, "the data") if isinstance(what, torch.Tensor) else what
+    return to_array(what, "the data") if isinstance(what, torch.Tensor) else what

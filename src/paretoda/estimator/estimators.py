@@ -18,7 +18,7 @@ from torch import Tensor
 
 from paretoda.api import adapt
 from paretoda.data.open.samples import open_samples
-from paretoda.data.rows import tensors_of
+from paretoda.data.rows import iterate_inputs
 from paretoda.estimator.domains import Array, check_rows, find_source_rows, split_domains
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
@@ -88,7 +88,7 @@ class Adapted(Parameters):
 
 def make_batches(predictor: ClassificationPredictor, rows: Array) -> Iterator[Tensor]:
     """The rows as the network takes them, shape (b, d) each."""
-    return tensors_of(open_samples(rows, labelled=False), predictor.transform, 1024)
+    return iterate_inputs(open_samples(rows, labelled=False), predictor.transform, 1024)
 
 
 def _compute_outputs(

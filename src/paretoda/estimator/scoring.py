@@ -96,7 +96,8 @@ def _transform(steps: Pipeline, X: Any, sample_domain: Any) -> Any:
 
 
 def _find_device(adapted: Adapted) -> torch.device:
-    return next(adapted.run_.model.model.parameters()).device
+    device: torch.device = next(adapted.run_.model.model.parameters()).device
+    return device
 
 
 def _make_snapshot(adapted: Adapted, rows: Array, source: Source | None) -> Snapshot:

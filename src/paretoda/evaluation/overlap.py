@@ -1,4 +1,4 @@
-"""How good label maps are, as Cityscapes scores them, and pixels of whole sets as rows for snapshots.
+"""How good label maps are, as Cityscapes scores them.
 
 One matrix of counts is filled over all images; an intersection over union is never averaged over images.
 """
@@ -8,15 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import repeat
-from typing import overload
 
 import torch
 from torch import Tensor
 
-from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.maps import enlarged, nearest_labels
-from paretoda.types import IGNORE, Model, Source, Target
+from paretoda.maps import enlarged
+from paretoda.types import IGNORE
 
 
 def label_map(logits: Tensor, size: tuple[int, int]) -> Tensor:
@@ -86,80 +83,3 @@ class Scores:
         present = [self.iou[k] for k in classes if not math.isnan(self.iou[k])]
         miou = sum(present) / len(present) if present else math.nan
         return replace(self, miou=miou, counted=len(present))
-
-
-@overload
-def pixel_snapshot_rows(
-    model: Model,
-    batches: Iterable[Tensor],
-    labels: Iterable[Tensor],
-    *,
-    per_image: int = 64,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-) -> Source: ...
-@overload
-def pixel_snapshot_rows(
-    model: Model,
-    batches: Iterable[Tensor],
-    labels: None = None,
-    *,
-    per_image: int = 64,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-) -> Target: ...
-def pixel_snapshot_rows(
-    model: Model,
-    batches: Iterable[Tensor],
-    labels: Iterable[Tensor] | None = None,
-    *,
-    per_image: int = 64,
-    seed: int = 0,
-    device: torch.device | str = "cpu",
-) -> Source | Target:
-    """Pixels of every image of a set as rows for a `Snapshot`, in evaluation mode, at the resolution of the features.
-
-    The same pixels for every model with maps of this size, whatever the size of the batches.
-
-    Args:
-        model: already on `device`; its mode is restored.
-        batches: the set's inputs in its order, shape (b, ...) each.
-        labels: of the source, shape (b, H, W) each, along with the batches; pixels without a label are left out.
-        per_image: how many pixels of an image, or all where it has fewer.
-        seed: of the choice.
-        device: where the batches are sent; the results are on the CPU.
-
-    Returns:
-        Features (N, d), logits (N, K), the source's labels (N,), and 0..N-1 as index; image by image.
-    """
-    generator = torch.Generator().manual_seed(seed)
-    pairs = zip(batches, repeat(None)) if labels is None else zip(batches, labels, strict=True)
-    rows: list[tuple[Tensor, ...]] = []
-    with evaluation_mode(model):
-        for inputs, truth in pairs:
-            maps = model.encoder(inputs.to(device))
-            image, place, own = _drawn(truth, maps, per_image, generator)
-            values = [found.flatten(2).cpu()[image, :, place] for found in (maps, model.head(maps))]
-            rows.append((*values, own))
-    if not sum(len(part[0]) for part in rows):
-        raise ValueError("there is no pixel to look at: no image was given, or none has a label")
-    features, logits, found = (torch.cat(part) for part in zip(*rows, strict=True))
-    index = torch.arange(len(features))
-    return Target(features, logits, index) if labels is None else Source(features, logits, index, labels=found)
-
-
-def _drawn(
-    truth: Tensor | None, maps: Tensor, per_image: int, generator: torch.Generator
-) -> tuple[Tensor, Tensor, Tensor]:
-    """Image, place and label (0 where there are none), each (N,), of pixels drawn in every map (n, d, h, w)."""
-    count, _, height, width = maps.shape
-    labels = torch.zeros(count, height * width, dtype=torch.int64)
-    if truth is not None:
-        labels = nearest_labels(truth.cpu(), (height, width)).long().flatten(1)
-    places = []
-    for own in labels != IGNORE:
-        valid = own.nonzero().squeeze(1)
-        places.append(valid[torch.randperm(len(valid), generator=generator)[:per_image]])
-    image = torch.arange(count).repeat_interleave(torch.tensor([len(own) for own in places]))
-    place = torch.cat(places)
-    return image, place, labels[image, place]

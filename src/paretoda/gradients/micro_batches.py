@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from paretoda.distributed.layers import drawn_for_all
+from paretoda.distributed.layers import shared_dropout
 from paretoda.gradients.gram import Row
 from paretoda.gradients.vjp import FeaturePasses, vjp
 from paretoda.models.batchnorm import frozen_statistics, pooled_statistics
@@ -125,7 +125,7 @@ class MicroBatches:
         return self._features(self.encoder[-1], below)
 
     def _as_part(self, rows: Tensor) -> AbstractContextManager[None]:
-        return drawn_for_all(self.encoder, sum(self.sizes), rows)
+        return shared_dropout(self.encoder, sum(self.sizes), rows)
 
     @contextmanager
     def again(self, number: int, wanted: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:

@@ -21,7 +21,7 @@ def _line(row: Sequence[object]) -> str:
     return ",".join(map(_cell, row)) or '""'  # an empty line would be no row
 
 
-def original(cell: str) -> str:
+def unescape_cell(cell: str) -> str:
     """The text that became this cell."""
     return cell[1:] if cell.startswith(_MARK) and _would_run(cell[1:]) else cell
 

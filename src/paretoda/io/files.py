@@ -15,7 +15,7 @@ _PART = ".part"
 
 
 @contextmanager
-def about(path: Path) -> Iterator[None]:
+def attribute_errors(path: Path) -> Iterator[None]:
     """An error of the operating system inside names this file: a failed write names none, a temporary file its own."""
     try:
         yield
@@ -25,15 +25,15 @@ def about(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A binary file to write; it gets its name only when everything is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with about(path):
+    with attribute_errors(path):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_PART, dir=path.parent)
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
-                on_disk(file)
+                sync_file(file)
             Path(name).chmod(0o644)
             Path(name).replace(path)
             _sync_folder(path.parent)
@@ -42,7 +42,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             raise
 
 
-def on_disk(file: BinaryIO) -> None:
+def sync_file(file: BinaryIO) -> None:
     """Everything that was written is on the disk when this returns."""
     file.flush()
     os.fsync(file.fileno())
@@ -56,14 +56,14 @@ def _sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def unfinished(folder: Path) -> list[Path]:
+def find_unfinished(folder: Path) -> list[Path]:
     """Files that a killed process was writing here or below; nobody else may be at work."""
     return [path for path in folder.rglob(f".*{_PART}") if path.is_file()]
 
 
 def write_text(path: Path, text: str) -> None:
     """Write a text file whole."""
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
 
 
@@ -72,7 +72,7 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
-def from_json(text: str | bytes) -> Any:
+def parse_json(text: str | bytes) -> Any:
     """What a JSON text holds; whatever is wrong with it, depth included, is a ValueError."""
     try:
         return json.loads(text)
@@ -88,7 +88,7 @@ def append_line(path: Path, line: str, *, sync: bool) -> None:
         line: without its end.
         sync: whether it is on the disk when this returns, not only safe from the end of this process.
     """
-    with about(path), path.open("ab", buffering=0) as file:
+    with attribute_errors(path), path.open("ab", buffering=0) as file:
         start, data = file.tell(), f"{line}\n".encode()
         try:
             while data:
@@ -102,7 +102,7 @@ def append_line(path: Path, line: str, *, sync: bool) -> None:
 
 
 @contextmanager
-def whole_folder(path: Path) -> Iterator[Path]:
+def atomic_folder(path: Path) -> Iterator[Path]:
     """An empty folder to fill; it gets its name only when everything is in it, unless another process was first."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:

@@ -22,14 +22,14 @@ _USUAL = {PIXELS: 89_478_485, UNPACKED: 2**32}  # Pillow's own limit; 4 GiB
 _PACKED = 20  # data that are merely large unpack to no more than so many times their size in the file
 
 
-def most_pixels() -> int:
+def max_pixels() -> int:
     """Pixels that an image may have."""
     return _limit(PIXELS)
 
 
 def check_pixels(width: int, height: int, path: Path) -> None:
     """Raise where an image has more pixels than allowed."""
-    if width * height > (most := most_pixels()):
+    if width * height > (most := max_pixels()):
         raise DataError(
             f"{path} has {width}x{height} pixels, more than the {most} that are allowed; shrink it, or trust it with "
             f"`paretoda --max-image-pixels {width * height} …` or {PIXELS}"

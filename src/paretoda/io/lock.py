@@ -16,7 +16,7 @@ from io import FileIO
 from pathlib import Path
 
 from paretoda.errors import RunError
-from paretoda.io.files import about
+from paretoda.io.files import attribute_errors
 
 NAME = ".lock"
 _BUSY = (errno.EAGAIN, errno.EACCES)
@@ -31,7 +31,7 @@ def lock_directory(directory: Path, job: str) -> Iterator[None]:
         job: what works there, for the sentence that the second one gets.
     """
     path = directory / NAME
-    with about(path):
+    with attribute_errors(path):
         file = _opened(path, job)
     with file:
         with suppress(OSError):  # a full disk: only the sentence would be poorer

@@ -9,13 +9,13 @@ from dataclasses import replace
 from math import isnan
 from statistics import median
 
-from paretoda.report.page import render
-from paretoda.report.ranks import difference_panels, ranks_picture
-from paretoda.report.significance import Paired, Ranking, compare, corrected, differences, rank
-from paretoda.report.tables import PLAIN, Row, Table, TableStyle, latest, lines, make_table, notes
+from paretoda.report.page import render_template
+from paretoda.report.ranks import draw_differences, draw_ranks
+from paretoda.report.significance import Paired, Ranking, compare, correct_p_values, paired_differences, rank_contenders
+from paretoda.report.tables import PLAIN, Row, Table, TableStyle, format_lines, keep_latest, make_notes, make_table
 
 
-def bench_page(
+def render_bench_page(
     rows: Iterable[Row], *, title: str, look: TableStyle = PLAIN, command: str = "", measure: str = "accuracy"
 ) -> str:
     """The HTML of a benchmark's results.
@@ -27,44 +27,46 @@ def bench_page(
         command: that repeats everything.
         measure: key of the numbers.
     """
-    runs = latest(rows)
+    runs = keep_latest(rows)
     if not runs:
         raise ValueError("there are no runs to report: the benchmark has not finished any")
     chosen, last = make_table(runs, measure=measure), make_table(runs, kind="last", measure=measure)
-    base = look.base or base_row(runs)
+    base = look.base or find_base_row(runs)
     look = replace(look, base=base)
     others = {name: base for name in chosen.rows if name != base}
-    families = [(f"Against {base}", others), ("Against the plain sum of the losses", plain_sums(runs))]
-    apart = {name: differences(chosen.runs(name), chosen.runs(base)) for name in others}
+    families = [(f"Against {base}", others), ("Against the plain sum of the losses", find_plain_sums(runs))]
+    apart = {name: paired_differences(chosen.runs(name), chosen.runs(base)) for name in others}
     ranking = _ranked(chosen, look)
     facts = {
         "short": _short(chosen, look),
         "tables": [
-            (heading, [*table.columns, "average"], lines(table, look), notes(table, look))
+            (heading, [*table.columns, "average"], format_lines(table, look), make_notes(table, look))
             for heading, table in (("Chosen without target labels", chosen), ("After the last step", last))
         ],
         "comparisons": [(heading, _compared(chosen, who, look)) for heading, who in families if who],
-        "picture": ranks_picture(ranking) if ranking else "",
-        "panels": difference_panels({name: tasks for name, tasks in apart.items() if tasks}),
+        "picture": draw_ranks(ranking) if ranking else "",
+        "panels": draw_differences({name: tasks for name, tasks in apart.items() if tasks}),
         "costs": _costs(runs, base),
         "moves": _moves(runs),
         "failures": [row for row in runs if "error" in row],
         "settings": _settings(runs),
         "versions": _versions(runs),
-        "points": points,
-        "p_text": p_text,
+        "points": format_points,
+        "p_text": format_p,
         "commands": list(filter(None, dict.fromkeys([command, *(str(row.get("command") or "") for row in runs)]))),
     }
-    return render("bench.html", title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts)
+    return render_template(
+        "bench.html", title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts
+    )
 
 
-def base_row(runs: Sequence[Row]) -> str:
+def find_base_row(runs: Sequence[Row]) -> str:
     """The source-only row if there is one, otherwise the first."""
     alone = [row for row in runs if row["name"] == "source-only" or _losses(row) == ("source-only", "none")]
     return str((alone or runs)[0]["name"])
 
 
-def plain_sums(runs: Sequence[Row]) -> dict[str, str]:
+def find_plain_sums(runs: Sequence[Row]) -> dict[str, str]:
     """Contender -> the one that adds up the same losses with equal weights; where only one does, all go with it."""
     losses = {row["name"]: _losses(row) for row in runs if _losses(row) not in (None, ("source-only", "none"))}
     told = {row["name"]: row.get("settings") or {} for row in runs if row["name"] in losses}
@@ -75,12 +77,12 @@ def plain_sums(runs: Sequence[Row]) -> dict[str, str]:
     return {name: partner for name, partner in partners.items() if partner is not None and partner != name}
 
 
-def points(value: float) -> str:
+def format_points(value: float) -> str:
     """A difference of fractions in points, with its sign; a dash where there is none."""
     return "–" if isnan(value) else f"{100 * value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")  # noqa: RUF001
 
 
-def p_text(pair: Paired) -> str:
+def format_p(pair: Paired) -> str:
     """The corrected p value, or a dash where one task (or run) can say nothing."""
     if pair.smallest_p >= 1:
         return "–"  # noqa: RUF001
@@ -95,8 +97,8 @@ def _losses(row: Row) -> tuple[str, str] | None:
 def _compared(table: Table, partners: Mapping[str, str], look: TableStyle) -> list[tuple[str, str, Paired, Paired]]:
     """Name, partner, and the comparison over tasks and over runs; without oracles."""
     pairs = {name: (table.runs(name), table.runs(other)) for name, other in partners.items() if name not in look.oracle}
-    tasks = corrected({name: found for name, pair in pairs.items() if (found := compare(*pair))})
-    runs = corrected({name: found for name, pair in pairs.items() if (found := compare(*pair, by="run"))})
+    tasks = correct_p_values({name: found for name, pair in pairs.items() if (found := compare(*pair))})
+    runs = correct_p_values({name: found for name, pair in pairs.items() if (found := compare(*pair, by="run"))})
     return [(name, partners[name], found, runs[name]) for name, found in tasks.items()]
 
 
@@ -106,7 +108,7 @@ def _ranked(table: Table, look: TableStyle) -> Ranking | None:
     rivals = {row: table.cells(row)[:-1] for row in table.rows if row not in look.oracle}
     means = {row: [cell.mean for cell in cells if cell] for row, cells in rivals.items()}
     whole = {row: values for row, values in means.items() if tasks and len(values) == len(tasks)}
-    return rank(whole) if len(whole) > 1 else None
+    return rank_contenders(whole) if len(whole) > 1 else None
 
 
 def _short(table: Table, look: TableStyle) -> list[str]:
@@ -119,9 +121,11 @@ def _short(table: Table, look: TableStyle) -> list[str]:
     base = str(look.base)
     pair = compare(table.runs(best), table.runs(base)) if best != base else None
     if pair:
-        interval = f", 95 % interval {points(pair.low)} to {points(pair.high)}" if not isnan(pair.low) else ""
+        interval = (
+            f", 95 % interval {format_points(pair.low)} to {format_points(pair.high)}" if not isnan(pair.low) else ""
+        )
         tasks = f"better on {pair.wins} of {pair.wins + pair.ties + pair.losses} tasks"
-        said.append(f"Against {base}: {points(pair.difference)} points{interval}, {tasks}.")
+        said.append(f"Against {base}: {format_points(pair.difference)} points{interval}, {tasks}.")
     return said
 
 

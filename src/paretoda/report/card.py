@@ -46,14 +46,14 @@ class CardFacts:
     temperature: float | None = None
 
 
-def model_card(run: RunFacts, card: CardFacts) -> str:
+def render_model_card(run: RunFacts, card: CardFacts) -> str:
     """The card as Markdown with a YAML head; the same facts give the same text."""
-    parts = [_head(run, card.task), f"# {escaped(run.title)}", _about(run, card.task), _data(run, card.classes)]
+    parts = [_head(run, card.task), f"# {escape_markdown(run.title)}", _about(run, card.task), _data(run, card.classes)]
     parts += [_use(card), _scores(run), _sentences(run.sentences), _settings(run.settings), _versions(run.environment)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
-def escaped(text: str) -> str:
+def escape_markdown(text: str) -> str:
     """The text as Markdown shows it and does not obey it: no markup, link, HTML or control character is left."""
     short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     plain = "".join(_letter(letter) for letter in " ".join(short.split()))
@@ -79,22 +79,25 @@ def _head(run: RunFacts, task: str) -> str:
 def _about(run: RunFacts, task: str) -> str:
     settings = run.settings
     loss = (
-        "no target loss" if settings["target_loss"] == "none" else f"the target loss {escaped(settings['target_loss'])}"
+        "no target loss"
+        if settings["target_loss"] == "none"
+        else f"the target loss {escape_markdown(settings['target_loss'])}"
     )
     return (
         f"A model for {task.replace('-', ' ')} on the *target* data below. It was trained by unsupervised domain "
         "adaptation: on labelled source data and on target data without labels.\n\n"
-        f"Method: {escaped(settings['method'])} with {loss}, weighted by the scheme {escaped(settings['scheme'])}, "
+        f"Method: {escape_markdown(settings['method'])} with {loss}, "
+        f"weighted by the scheme {escape_markdown(settings['scheme'])}, "
         f"{settings['steps']} steps; the model after step {run.chosen} was chosen, without target labels."
     )
 
 
 def _data(run: RunFacts, classes: Sequence[str]) -> str:
     """Names of the data, not where they lie; names of the classes."""
-    lines = [f"- {domain}: {escaped(_last(path))}" for domain, path in run.inputs.items()]
+    lines = [f"- {domain}: {escape_markdown(_last(path))}" for domain, path in run.inputs.items()]
     if run.predictions:
         lines.append(f"- samples of the target: {len(run.predictions)}")
-    shown = ", ".join(map(escaped, classes[:_SHOWN]))
+    shown = ", ".join(map(escape_markdown, classes[:_SHOWN]))
     more = f" and {len(classes) - _SHOWN} more, which `model.json` lists" if len(classes) > _SHOWN else ""
     return "\n".join(["## Data", "", *lines, f"- {len(classes)} classes: {shown}{more}"])
 
@@ -122,7 +125,7 @@ def _use(card: CardFacts) -> str:
 def _scores(run: RunFacts) -> str:
     if not run.scores:
         return ""
-    rows = [f"| {escaped(name)} | {_number(value)} |" for name, value in run.scores.items()]
+    rows = [f"| {escape_markdown(name)} | {_number(value)} |" for name, value in run.scores.items()]
     return "\n".join(["## Scores without labels", "", _NOT_ACCURACY, "", "| validator | score |", "|---|---:|", *rows])
 
 
@@ -131,7 +134,9 @@ def _number(value: float | None) -> str:
 
 
 def _sentences(sentences: Sequence[str]) -> str:
-    return "\n".join(["## Notes of the run", "", *(f"- {escaped(one)}" for one in sentences)]) if sentences else ""
+    return (
+        "\n".join(["## Notes of the run", "", *(f"- {escape_markdown(one)}" for one in sentences)]) if sentences else ""
+    )
 
 
 def _settings(settings: Mapping[str, object]) -> str:
@@ -142,11 +147,12 @@ def _rows(settings: Mapping[str, object]) -> Iterator[str]:
     for name, value in settings.items():
         if value not in (None, (), []):
             parts = [str(part) for part in (value if isinstance(value, (list, tuple)) else [value])]
-            yield f"| {escaped(name)} | {escaped(', '.join(map(_last, parts) if name in _PATHS else parts))} |"
+            text = ", ".join(map(_last, parts) if name in _PATHS else parts)
+            yield f"| {escape_markdown(name)} | {escape_markdown(text)} |"
 
 
 def _versions(environment: Mapping[str, str]) -> str:
-    found = ", ".join(f"{name} {escaped(environment[name])}" for name in _VERSIONS if name in environment)
+    found = ", ".join(f"{name} {escape_markdown(environment[name])}" for name in _VERSIONS if name in environment)
     return (
         f"## Versions\n\n{found}\n\nThe licence is yours to add, at the top: it depends on the data and on the weights."
     )

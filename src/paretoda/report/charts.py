@@ -46,7 +46,7 @@ class Frame:
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
 
-def limits(values: Sequence[float]) -> tuple[float, float]:
+def value_limits(values: Sequence[float]) -> tuple[float, float]:
     """The smallest and largest value that the picture should hold; a few far outliers are left out of it."""
     ranked = sorted(values)
     low, high = ranked[floor(0.02 * (len(ranked) - 1))], ranked[ceil(0.98 * (len(ranked) - 1))]
@@ -59,7 +59,7 @@ def limits(values: Sequence[float]) -> tuple[float, float]:
     )
 
 
-def ticks(values: Sequence[float], *, whole: bool = False, count: int = 5) -> list[float]:
+def round_ticks(values: Sequence[float], *, whole: bool = False, count: int = 5) -> list[float]:
     """Round numbers that span the values, about `count` of them."""
     low, high = min(values), max(values)
     if high - low <= 1e-12 * max(abs(low), abs(high)):
@@ -72,16 +72,16 @@ def ticks(values: Sequence[float], *, whole: bool = False, count: int = 5) -> li
     return [place * step for place in range(floor(low / step), ceil(high / step) + 1)]
 
 
-def edges(low: float, high: float) -> tuple[float, float, list[float]]:
+def frame_edges(low: float, high: float) -> tuple[float, float, list[float]]:
     """Bottom, top and the round numbers between them: the next round number, unless it would leave much empty."""
-    marks = ticks([low, high])
+    marks = round_ticks([low, high])
     step, pad = marks[1] - marks[0], 0.04 * (high - low)
     bottom = low - pad if pad and low - marks[0] > 0.5 * step else min(marks[0], low)
     top = high + pad if pad and marks[-1] - high > 0.5 * step else max(marks[-1], high)
     return bottom, top, [mark for mark in marks if bottom <= mark <= top]
 
 
-def axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
+def draw_axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
     """Grid lines with their numbers; zero's is stronger."""
     across = Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}"/>')
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
@@ -96,8 +96,6 @@ def axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
     return Markup("").join(parts)
 
 
-__all__ = ["COLOURS", "Points", "chart", "legend", "smoothed", "thinned", "ticks"]
-
 Points: TypeAlias = Sequence[tuple[float, float]]
 
 _MOST = 240
@@ -107,7 +105,7 @@ COLOURS = 12
 """The style sheet has so many colours; further curves begin again."""
 
 
-def chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False) -> Markup:
+def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False) -> Markup:
     """An SVG with one line for each curve, and its legend.
 
     Args:
@@ -116,14 +114,14 @@ def chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None
         mark: a step that gets a vertical line.
         dots: mark the points themselves, where there are few.
     """
-    thin = {name: thinned(points) for name, points in curves.items()}
+    thin = {name: thin_points(points) for name, points in curves.items()}
     finite = [(x, y) for points in thin.values() for x, y in points if isfinite(y)]
     if not finite:
         return Markup("<p>Nothing was recorded.</p>")
-    low, high = limits([y for _, y in finite])
-    xs, (bottom, top, ys) = ticks([x for x, _ in finite], whole=True), edges(low, high)
+    low, high = value_limits([y for _, y in finite])
+    xs, (bottom, top, ys) = round_ticks([x for x, _ in finite], whole=True), frame_edges(low, high)
     frame = Frame(min(x for x, _ in finite), max(x for x, _ in finite), bottom, top)
-    parts = [axes(frame, xs, ys)]
+    parts = [draw_axes(frame, xs, ys)]
     if mark is not None:
         parts.append(
             Markup('<line class="mark" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(
@@ -135,10 +133,10 @@ def chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None
     picture = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, label, Markup("").join(parts)
     )
-    return picture + legend(list(thin)) + _beyond(frame, [y for _, y in finite])
+    return picture + draw_legend(list(thin)) + _beyond(frame, [y for _, y in finite])
 
 
-def legend(names: Sequence[str]) -> Markup:
+def draw_legend(names: Sequence[str]) -> Markup:
     """The names beside their colours; a click on a colour hides what has it, without any script."""
     item = Markup('<li><label><input type="checkbox" checked class="k{}" autocomplete="off">{}</label></li>')
     return Markup('<ul class="legend">{}</ul>').format(
@@ -146,7 +144,7 @@ def legend(names: Sequence[str]) -> Markup:
     )
 
 
-def thinned(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
+def thin_points(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
     """The points themselves where they are few, otherwise the means of equal stretches."""
     if len(points) <= most:
         return list(points)
@@ -155,7 +153,7 @@ def thinned(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
     return [(_mean([x for x, _ in part]), _mean([y for _, y in part])) for part in stretches]
 
 
-def smoothed(points: Points) -> list[tuple[float, float]]:
+def smooth_points(points: Points) -> list[tuple[float, float]]:
     """The running median over about a twelfth of the points; a point that is not finite keeps its gap."""
     half = max(1, len(points) // 24)
     values = [y for _, y in points]
@@ -175,7 +173,7 @@ def _curve(frame: Frame, points: Points, place: int, dots: bool) -> Markup:
     if dots or len(points) < _NOISY:
         return _line(frame, points, f"c{place % COLOURS}", dots)
     faint = _line(frame, points, f"c{place % COLOURS} raw", False)
-    return faint + _line(frame, smoothed(points), f"c{place % COLOURS}", False)
+    return faint + _line(frame, smooth_points(points), f"c{place % COLOURS}", False)
 
 
 def _line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
@@ -232,7 +230,7 @@ def _beyond(frame: Frame, values: Sequence[float]) -> Markup:
 _WIDTH, _HEIGHT = 520, 44
 
 
-def strip(moves: Sequence[str], order: Sequence[str]) -> Markup:
+def draw_strip(moves: Sequence[str], order: Sequence[str]) -> Markup:
     """One stretch for each run of equal moves.
 
     Args:

@@ -61,7 +61,7 @@ class Confusion:
         return sorted(wrong, key=lambda mistake: -mistake[2])[:_MISTAKES]
 
 
-def matrix(confusion: Confusion) -> Markup:
+def draw_matrix(confusion: Confusion) -> Markup:
     """The matrix; a row is a label, and the colour is the share of the row."""
     number = len(confusion.classes)
     named = number <= _NAMED

@@ -11,8 +11,8 @@ from typing import Any
 
 from paretoda.report.charts import Points
 from paretoda.report.confusion import Confusion
+from paretoda.report.label_maps import MapCard, Overlap
 from paretoda.report.scatter import FeatureMap
-from paretoda.report.scenes import Overlap, SceneCard
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Pictures:
     plane: FeatureMap | None = None
     cards: Sequence[Card] = ()
     confusions: Sequence[Confusion] = ()
-    scenes: Sequence[SceneCard] = ()
+    scenes: Sequence[MapCard] = ()
     overlaps: Sequence[Overlap] = ()
 
 
@@ -114,7 +114,7 @@ def cosine_curves(history: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
     return dict(curves)
 
 
-def conflicts(curves: Mapping[str, Points]) -> list[tuple[str, float, float]]:
+def count_conflicts(curves: Mapping[str, Points]) -> list[tuple[str, float, float]]:
     """Each pair of gradients: its name, mean cosine, and the share of steps at which they pull against each other."""
     found = []
     for name, points in curves.items():
@@ -137,13 +137,13 @@ def score_curves(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
     return curves
 
 
-def moves(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, float]]:
+def count_moves(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, float]]:
     """Each rule that chose weights: its name, how often, and which share of the steps."""
     counted = Counter(str(line["move"]) for line in history)
     return [(move, count, count / len(history)) for move, count in counted.most_common()]
 
 
-def class_counts(predictions: Sequence[tuple[str, str, float]]) -> list[tuple[str, int, float, float]]:
+def count_classes(predictions: Sequence[tuple[str, str, float]]) -> list[tuple[str, int, float, float]]:
     """Each predicted class: its name, how often, which share of the samples, and the mean confidence."""
     counted = Counter(name for _, name, _ in predictions)
     sums: dict[str, float] = {}

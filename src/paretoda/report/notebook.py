@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from paretoda.report.charts import Points, limits, thinned
+from paretoda.report.charts import Points, thin_points, value_limits
 from paretoda.report.facts import named_curves
 
 _WIDTH, _HEIGHT, _MOST = 140, 24, 70
@@ -42,7 +42,7 @@ class CellFacts:
     alarm: str | None = None
 
 
-def run_cell(facts: CellFacts) -> str:
+def render_run_cell(facts: CellFacts) -> str:
     """The HTML of a cell; every name is escaped, nothing is fetched, there is no script."""
     tables = [_losses(facts.history)] if facts.history else []
     if facts.scores:
@@ -55,18 +55,22 @@ def _losses(history: Sequence[Mapping[str, Any]]) -> Markup:
     """Each loss: its first and last value, its mean weight, and its curve."""
     curves, weights = named_curves(history, "losses"), named_curves(history, "weights")
     rows = [
-        (name, *(_number(value, ".3g") for value in (points[0][1], points[-1][1], _mean(weights[name]))), spark(points))
+        (
+            name,
+            *(_number(value, ".3g") for value in (points[0][1], points[-1][1], _mean(weights[name]))),
+            draw_spark(points),
+        )
         for name, points in curves.items()
     ]
     return _table(("loss", "first", "last", "mean weight", "over the steps"), rows)
 
 
-def spark(points: Points) -> Markup:
+def draw_spark(points: Points) -> Markup:
     """A curve without axes, in the colour of the text around it; values that are not finite are left out."""
-    finite = [(x, y) for x, y in thinned(points, _MOST) if isfinite(y)]
+    finite = [(x, y) for x, y in thin_points(points, _MOST) if isfinite(y)]
     if not finite:
         return Markup("")
-    (left, right), (low, high) = (finite[0][0], finite[-1][0]), limits([y for _, y in finite])
+    (left, right), (low, high) = (finite[0][0], finite[-1][0]), value_limits([y for _, y in finite])
     across, up = (right - left) or 1, (high - low) or 1
     at = [
         (_WIDTH * (x - left) / across, 2 + (_HEIGHT - 4) * (1 - (min(max(y, low), high) - low) / up)) for x, y in finite

@@ -11,24 +11,24 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from paretoda.report.charts import chart, legend, strip
-from paretoda.report.confusion import matrix
+from paretoda.report.charts import draw_chart, draw_legend, draw_strip
+from paretoda.report.confusion import draw_matrix
 from paretoda.report.facts import (
     RunFacts,
-    class_counts,
-    conflicts,
     cosine_curves,
+    count_classes,
+    count_conflicts,
+    count_moves,
     guide_curve,
-    moves,
     named_curves,
     score_curves,
 )
-from paretoda.report.scatter import panels
+from paretoda.report.scatter import draw_panels
 
 _NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "style.css", "bench.css")
 
 
-def render(template: str, **values: Any) -> str:
+def render_template(template: str, **values: Any) -> str:
     """The page that the template makes of these values; a value that is missing is an error.
 
     Args:
@@ -79,7 +79,7 @@ class Comparison:
     note: str
 
 
-def run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
+def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
     """The HTML of a run; with a comparison, its table comes first and the run is the example below it.
 
     Args:
@@ -87,20 +87,20 @@ def run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
         comparison: of several runs.
     """
     plane = run.pictures.plane
-    return render(
+    return render_template(
         "run.html",
         title=run.title,
         run=run,
         comparison=comparison,
         tiles=_tiles(run),
         charts=_charts(run),
-        conflicts=conflicts(cosine_curves(run.history)),
-        moves=moves(run.history),
+        conflicts=count_conflicts(cosine_curves(run.history)),
+        moves=count_moves(run.history),
         strip=_strip(run),
-        classes=class_counts(run.predictions),
+        classes=count_classes(run.predictions),
         unsure=sorted(run.predictions, key=lambda row: row[2])[:SHOWN_PREDICTIONS],
-        panels=panels(plane) if plane is not None else [],
-        confusions=[(confusion, matrix(confusion)) for confusion in run.pictures.confusions],
+        panels=draw_panels(plane) if plane is not None else [],
+        confusions=[(confusion, draw_matrix(confusion)) for confusion in run.pictures.confusions],
         steps=len(run.history),
     )
 
@@ -128,8 +128,8 @@ def _strip(run: RunFacts) -> Markup:
     """The moves over time, with their colours' names."""
     if not run.history:
         return Markup("")
-    order = [name for name, _, _ in moves(run.history)]
-    return strip([str(line["move"]) for line in run.history], order) + legend(order)
+    order = [name for name, _, _ in count_moves(run.history)]
+    return draw_strip([str(line["move"]) for line in run.history], order) + draw_legend(order)
 
 
 def _charts(run: RunFacts) -> dict[str, Markup]:
@@ -141,6 +141,8 @@ def _charts(run: RunFacts) -> dict[str, Markup]:
         "guide": guide_curve(run.history),
     }
     nothing, scores = Markup(""), score_curves(run.candidates)
-    drawn = {key: chart(curves, label=f"{key} over steps") if curves else nothing for key, curves in wanted.items()}
-    chosen = chart(scores, label="Label-free scores over steps", mark=run.chosen or None, dots=True)
+    drawn = {
+        key: draw_chart(curves, label=f"{key} over steps") if curves else nothing for key, curves in wanted.items()
+    }
+    chosen = draw_chart(scores, label="Label-free scores over steps", mark=run.chosen or None, dots=True)
     return {**drawn, "candidates": chosen if scores else nothing}

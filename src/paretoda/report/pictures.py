@@ -19,14 +19,14 @@ from paretoda.evaluation.metrics import confusion_matrix
 from paretoda.evaluation.predictions import predict
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures
-from paretoda.report.scatter import FeatureMap, feature_map
+from paretoda.report.scatter import FeatureMap, make_feature_map
 from paretoda.types import Model
 
 SIDE = 64
 _PIXELS = 32  # images below are not photographs: every pixel counts
 
 
-def thumbnail(image: Image8) -> str:
+def make_thumbnail(image: Image8) -> str:
     """A data URI of the image, its longer side at most 64 pixels.
 
     Args:
@@ -67,16 +67,16 @@ def take_pictures(
     device = device or torch.device("cpu")
     held_out = []
     if len(pair.source_held_out):
-        _, logits = predict(model, pair.whole("held-out-source", _BATCH), device=device)
+        _, logits = predict(model, pair.inputs("held-out-source", _BATCH), device=device)
         labels = pair.labels_of("held-out-source").numpy()
-        held_out = [counted("held-out source", pair.classes, labels, logits.argmax(dim=1).numpy())]
+        held_out = [count_confusion("held-out source", pair.classes, labels, logits.argmax(dim=1).numpy())]
     shown = []
     if target.names(range(len(target))) == [name for name, _, _ in predictions]:
-        shown = cards(target, [(name, confidence) for _, name, confidence in predictions])
+        shown = make_cards(target, [(name, confidence) for _, name, confidence in predictions])
     return Pictures(_plane(model, pair, device), shown, held_out)
 
 
-def oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> Pictures:
+def take_oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> Pictures:
     """The same samples with their labels: oracle, for looking only.
 
     Args:
@@ -86,12 +86,12 @@ def oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDA
     """
     assert samples.labels is not None
     oracle_labels, best = samples.labels.values, probabilities.argmax(axis=1)
-    confusion = counted("target (oracle)", classes, oracle_labels, best, oracle=True)
+    confusion = count_confusion("target (oracle)", classes, oracle_labels, best, oracle=True)
     predictions = [(classes[place], float(row[place])) for place, row in zip(best, probabilities, strict=True)]
-    return Pictures(None, cards(samples, predictions, [classes[place] for place in oracle_labels]), [confusion])
+    return Pictures(None, make_cards(samples, predictions, [classes[place] for place in oracle_labels]), [confusion])
 
 
-def counted(
+def count_confusion(
     heading: str,
     classes: Sequence[str],
     labels: NDArray[np.int64],
@@ -104,7 +104,7 @@ def counted(
     return Confusion(heading, tuple(classes), matrix.tolist(), oracle)
 
 
-def cards(
+def make_cards(
     samples: Samples, predictions: Sequence[tuple[str, float]], oracle_labels: Sequence[str] | None = None
 ) -> list[Card]:
     """The least certain samples, the most certain of each class and, with labels, the surest mistakes; images only."""
@@ -113,7 +113,7 @@ def cards(
     places = _worth_seeing(predictions, oracle_labels)
     images = samples.read(places, SIDE)
     return [
-        Card(thumbnail(image), name, *predictions[place], None if oracle_labels is None else oracle_labels[place])
+        Card(make_thumbnail(image), name, *predictions[place], None if oracle_labels is None else oracle_labels[place])
         for place, image, name in zip(places, images, samples.names(places), strict=True)
     ]
 
@@ -147,7 +147,7 @@ def _plane(model: Model, pair: DomainPair, device: torch.device) -> FeatureMap |
     }
     source, _ = predict(model, _inputs(pair.source, some["source"]), device=device)
     target, logits = predict(model, _inputs(pair.target, some["target"]), device=device)
-    return feature_map(
+    return make_feature_map(
         (source.numpy(), pair.labels[some["source"]]), (target.numpy(), logits.argmax(dim=1).numpy()), pair.classes
     )
 

@@ -15,7 +15,7 @@ _PANEL, _NAMES, _ROW = 400, 96, 20
 _LETTERS = {"side": 30, "panel": 13}
 
 
-def ranks_picture(ranking: Ranking) -> Markup:
+def draw_ranks(ranking: Ranking) -> Markup:
     """Demšar's diagram: the best at the left, a bar under every group whose ranks do not differ."""
     count = len(ranking.ranks)
     groups = ranking.groups()
@@ -40,7 +40,7 @@ def ranks_picture(ranking: Ranking) -> Markup:
     return _svg(_WIDTH, height, said, parts, "ranks")
 
 
-def difference_panels(differences: Mapping[str, Mapping[str, Sequence[float]]]) -> list[tuple[str, Markup]]:
+def draw_differences(differences: Mapping[str, Mapping[str, Sequence[float]]]) -> list[tuple[str, Markup]]:
     """(name, picture) for each contender: a row a task, a dot a seed, a bar at the mean; one axis for all.
 
     Args:

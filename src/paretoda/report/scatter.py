@@ -9,7 +9,7 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
-from paretoda.report.charts import COLOURS, legend
+from paretoda.report.charts import COLOURS, draw_legend
 
 _SIDE, _EDGE = 400, 14
 _OTHERS = "all others"
@@ -34,7 +34,7 @@ class FeatureMap:
     explained: float
 
 
-def feature_map(
+def make_feature_map(
     source: tuple[NDArray[np.float32], NDArray[np.int64]],
     target: tuple[NDArray[np.float32], NDArray[np.int64]],
     classes: Sequence[str],
@@ -58,14 +58,14 @@ def feature_map(
     return FeatureMap(points, is_target, labels, classes, float(plane.explained_variance_ratio_.sum()))
 
 
-def panels(plane: FeatureMap) -> list[tuple[str, Markup]]:
+def draw_panels(plane: FeatureMap) -> list[tuple[str, Markup]]:
     """Heading and picture with legend: by domain, by class."""
     places = _pixels(plane.points)
     domains = plane.target.astype(np.int64)
     groups, names = _grouped(plane)
     return [
-        ("by domain", _panel(places, domains, plane.target, "by domain") + legend(["source ●", "target ✕"])),
-        ("by class", _panel(places, groups, plane.target, "by class") + legend(names)),
+        ("by domain", _panel(places, domains, plane.target, "by domain") + draw_legend(["source ●", "target ✕"])),
+        ("by class", _panel(places, groups, plane.target, "by class") + draw_legend(names)),
     ]
 
 

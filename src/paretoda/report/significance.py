@@ -56,7 +56,7 @@ class Paired:
     runs: int
 
 
-def differences(first: Runs, second: Runs) -> dict[str, list[float]]:
+def paired_differences(first: Runs, second: Runs) -> dict[str, list[float]]:
     """Task -> first minus second for every seed that both have."""
     by_task: dict[str, list[float]] = {}
     for task, seed in first:
@@ -74,7 +74,7 @@ def compare(first: Runs, second: Runs, *, by: By = "task", seed: int = 0) -> Pai
         by: whose signs are flipped: whole tasks, or single runs within tasks.
         seed: of the bootstrap and, beyond `EXACT` signs, of the test.
     """
-    found = differences(first, second)
+    found = paired_differences(first, second)
     if not found:
         return None
     means = [float(np.mean(values)) for values in found.values()]
@@ -100,10 +100,10 @@ def compare(first: Runs, second: Runs, *, by: By = "task", seed: int = 0) -> Pai
 def compare_all(contenders: Mapping[str, Runs], base: str, *, by: By = "task", seed: int = 0) -> dict[str, Paired]:
     """Every contender against the base, with Holm's correction over them; those that share no run are left out."""
     pairs = {name: compare(runs, contenders[base], by=by, seed=seed) for name, runs in contenders.items()}
-    return corrected({name: pair for name, pair in pairs.items() if pair is not None and name != base})
+    return correct_p_values({name: pair for name, pair in pairs.items() if pair is not None and name != base})
 
 
-def corrected(pairs: Mapping[str, Paired]) -> dict[str, Paired]:
+def correct_p_values(pairs: Mapping[str, Paired]) -> dict[str, Paired]:
     """The same comparisons as one family: `p_holm` is filled."""
     adjusted = holm([pair.p for pair in pairs.values()])
     return {name: replace(pair, p_holm=p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
@@ -180,7 +180,7 @@ class Ranking:
         return [(start, end) for start, (end, new) in enumerate(zip(reach, fresh, strict=True)) if new and end > start]
 
 
-def rank(scores: Mapping[str, Sequence[float]]) -> Ranking:
+def rank_contenders(scores: Mapping[str, Sequence[float]]) -> Ranking:
     """The ranking of contenders with one value for each task, the same tasks in the same order; two or more of them."""
     values = np.array(list(scores.values())).T.round(9)
     ranks = rankdata(-values, axis=1)

@@ -99,7 +99,7 @@ def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen
         kind: of the chosen model, or after the last step.
         measure: key of the numbers.
     """
-    runs = latest(rows)
+    runs = keep_latest(rows)
     values: dict[tuple[str, str], dict[int, float]] = {}
     failed: dict[str, int] = {}
     for row in runs:
@@ -113,7 +113,7 @@ def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen
     return Table(columns, names, values, failed, caption)
 
 
-def latest(rows: Iterable[Row]) -> list[Row]:
+def keep_latest(rows: Iterable[Row]) -> list[Row]:
     """One row for each run, the last; tasks carry their suite where there are several.
 
     Raises:
@@ -131,11 +131,11 @@ def latest(rows: Iterable[Row]) -> list[Row]:
     return list(runs.values())
 
 
-def lines(table: Table, look: TableStyle = PLAIN) -> list[Line]:
+def format_lines(table: Table, look: TableStyle = PLAIN) -> list[Line]:
     """The rows as texts, references last."""
     rivals = [table.cells(row) for row in table.rows if row not in look.oracle]
     best = [max((_shown(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
-    pairs, shown = compared(table, look), []
+    pairs, shown = compare_rows(table, look), []
     for row in table.rows:
         cells = table.cells(row)
         texts = [str(cell or "") for cell in cells]
@@ -153,10 +153,10 @@ def lines(table: Table, look: TableStyle = PLAIN) -> list[Line]:
     return shown
 
 
-def notes(table: Table, look: TableStyle = PLAIN) -> list[str]:
+def make_notes(table: Table, look: TableStyle = PLAIN) -> list[str]:
     """What a reader must know: what the numbers are, the marks, and the failures."""
     said = [table.caption]
-    if pairs := compared(table, look):
+    if pairs := compare_rows(table, look):
         test = f"p < 0.05, sign-flip test over {look.by}s, Holm-corrected"
         hopeless = min(pair.smallest_p for pair in pairs.values()) * len(pairs) >= 0.05
         few = f"; so few {look.by}s for {len(pairs)} comparisons cannot reach it" if hopeless else ""
@@ -169,7 +169,7 @@ def notes(table: Table, look: TableStyle = PLAIN) -> list[str]:
     return said
 
 
-def compared(table: Table, look: TableStyle) -> dict[str, Paired]:
+def compare_rows(table: Table, look: TableStyle) -> dict[str, Paired]:
     """Every row but the oracles' against the base, if the look names one."""
     if look.base is None:
         return {}
@@ -193,20 +193,20 @@ def _fraction(value: float, name: str) -> float:
     return float(value)
 
 
-def markdown(table: Table, look: TableStyle = PLAIN) -> str:
+def to_markdown(table: Table, look: TableStyle = PLAIN) -> str:
     """A Markdown table, and what a reader must know below it."""
     out = [["", *map(_markdown_text, table.columns), "average"], ["---", *["---:"] * (len(table.columns) + 1)]]
-    own, published = _blocks(lines(table, look))
+    own, published = _blocks(format_lines(table, look))
     for heading, block in (("", own), ("*published*", published)):
         out += [[heading, *[""] * (len(table.columns) + 1)]] if heading and block else []
         out += [[_markdown_text(x.name), *(f"**{t}**" if bold else t for t, bold in x.cells)] for x in block]
-    below = "\\\n".join(map(_markdown_text, notes(table, look)))
+    below = "\\\n".join(map(_markdown_text, make_notes(table, look)))
     return "".join(f"| {' | '.join(row)} |\n" for row in out) + f"\n{below}\n"
 
 
-def latex(table: Table, look: TableStyle = PLAIN) -> str:
+def to_latex(table: Table, look: TableStyle = PLAIN) -> str:
     """A `tabular` for the package booktabs, and what a reader must know below it."""
-    own, published = _blocks(lines(table, look))
+    own, published = _blocks(format_lines(table, look))
     out = [rf"\begin{{tabular}}{{l{'r' * (len(table.columns) + 1)}}}", r"\toprule"]
     out += [" & ".join(["", *map(_latex_text, table.columns), "average"]) + r" \\", r"\midrule"]
     for heading, block in (("", own), ("published", published)):
@@ -215,11 +215,11 @@ def latex(table: Table, look: TableStyle = PLAIN) -> str:
         for line in block:
             cells = [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in line.cells]
             out.append(" & ".join([_latex_text(line.name), *cells]) + r" \\")
-    below = " ".join(map(_latex_text, notes(table, look)))
+    below = " ".join(map(_latex_text, make_notes(table, look)))
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}", rf"\par\smallskip{{\footnotesize {below}}}", ""])
 
 
-def csv_text(table: Table) -> str:
+def to_csv(table: Table) -> str:
     """Wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
     heads = [f"{column} {part}" for column in (*table.columns, "average") for part in Cell._fields]
     rows: list[list[object]] = [["name", *heads, "failed"]]

@@ -24,7 +24,7 @@ from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES, Averaged, Every
-from paretoda.training.seeding import own_chance
+from paretoda.training.seeding import isolated_rng
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
 from paretoda.training.strategy import Strategy
@@ -80,7 +80,7 @@ def build_step(
     """
     check_kind(settings, pair.kind)
     try:
-        with own_chance(device):
+        with isolated_rng(device):
             step = task.build(settings, pair, device)
         if processes.size == 1:
             return step

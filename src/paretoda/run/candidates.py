@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import RunError
 from paretoda.evaluation.validators import ENSEMBLE, Choice, Validator, choose
-from paretoda.io.files import whole_file
+from paretoda.io.files import atomic_file
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.training.checkpoint import CheckpointError
 from paretoda.training.step import Step
@@ -69,7 +69,7 @@ class Candidates:
         if self.directory is None:
             self._states[taken] = state
         else:
-            with whole_file(self.directory.candidate(taken)) as file:
+            with atomic_file(self.directory.candidate(taken)) as file:
                 file.write(save_tensors({name: tensor.contiguous() for name, tensor in state.items()}))
 
     def choice(self) -> Choice | None:

@@ -8,8 +8,8 @@ from typing import Any
 
 from paretoda.evaluation.validators import negative_transfer_warning
 from paretoda.io.files import write_json, write_text
-from paretoda.report.card import model_card
-from paretoda.report.page import run_page
+from paretoda.report.card import render_model_card
+from paretoda.report.page import render_run_page
 from paretoda.run.build import build_step, describe_label_shift, describe_skipped_steps
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
@@ -120,8 +120,8 @@ def write_results(
     write_text(directory.table, metrics_table(run.history))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
-    write_text(directory.report, run_page(replace(facts, pictures=task.pictures(run.model, inputs, facts))))
+    write_text(directory.report, render_run_page(replace(facts, pictures=task.pictures(run.model, inputs, facts))))
     read = {name: value for name, value in facts.settings.items() if name not in settings_of_others(task.name)}
-    write_text(directory.card, model_card(replace(facts, settings=read), task.card(run.model)))
+    write_text(directory.card, render_model_card(replace(facts, settings=read), task.card(run.model)))
     run.model.save(directory.model, directory.description)
     directory.tidy()

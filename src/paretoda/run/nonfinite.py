@@ -11,7 +11,7 @@ import torch
 from paretoda.core.problem import Move
 from paretoda.core.simplex import equal
 from paretoda.gradients import NonFiniteError, Report
-from paretoda.training.checkpoint import restore_step, state_of
+from paretoda.training.checkpoint import restore_step, step_state
 from paretoda.training.optimisers import ExhaustedScaleError
 from paretoda.training.step import Step
 from paretoda.types import Batch
@@ -44,7 +44,7 @@ class TolerantStep:
         """Take one step, or leave it out."""
         if self._allowed <= self.skipped:
             return self._step(batch)
-        before = copy.deepcopy(state_of(self._step, 0))  # BatchNorm has seen the batch before its loss is known
+        before = copy.deepcopy(step_state(self._step, 0))  # BatchNorm has seen the batch before its loss is known
         try:
             return self._step(batch)
         except NonFiniteError as error:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from paretoda.io.files import from_json
+from paretoda.io.files import parse_json
 
 _OPTION = re.compile(r"([\w-]+)\.(\w+)=(.+)")
 
@@ -30,7 +30,7 @@ def read_options(options: Sequence[str]) -> dict[str, dict[str, Any]]:
         if match is not None:
             part, name, value = match.groups()
             try:
-                found[part][name] = from_json(value)
+                found[part][name] = parse_json(value)
             except ValueError:
                 found[part][name] = value
     return found

@@ -7,7 +7,7 @@ from types import TracebackType
 
 from paretoda.data.pair import Pair
 from paretoda.data.prefetching import prefetch
-from paretoda.training.snapshot import on_device, pinned
+from paretoda.training.snapshot import move_batch, pin_batch
 from paretoda.training.step import Step
 from paretoda.types import Batch
 
@@ -45,7 +45,7 @@ class Prefetcher:
             if next(self._numbers) != number:
                 raise ValueError(f"the batch of step {number} was asked for out of turn")
             batch = self._as_wanted(next(self._read), number)
-        return on_device(batch, self._step.device)
+        return move_batch(batch, self._step.device)
 
     def _batch(self, number: int, *, guide: bool) -> Batch:
         """Read this process's share of the batch."""
@@ -53,7 +53,7 @@ class Prefetcher:
 
     def _read_ahead(self, number: int) -> Batch:
         guide = self._guided and number % self._every == 0
-        return pinned(self._batch(number, guide=guide), self._step.device)
+        return pin_batch(self._batch(number, guide=guide), self._step.device)
 
     def _as_wanted(self, batch: Batch, number: int) -> Batch:
         """Return exactly what would have been read without threads."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paretoda.report.facts import RunFacts
-from paretoda.report.notebook import CellFacts, run_cell
+from paretoda.report.notebook import CellFacts, render_run_cell
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.settings import Settings
 
@@ -79,7 +79,7 @@ class Run:
 
     def _repr_html_(self) -> str:
         """What a notebook shows: losses, scores with their warning, and the sentences."""
-        return run_cell(
+        return render_run_cell(
             CellFacts(
                 heading=self._trained,
                 kept=f"{self._kept}; {len(self.classes)} classes: {_shorten(self.classes)}",

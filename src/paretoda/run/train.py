@@ -20,7 +20,7 @@ from paretoda.run.settings import Settings
 from paretoda.run.tracking import open_tracker
 from paretoda.training.checkpoint import CheckpointError, read_checkpoint, restore_step, save_checkpoint
 from paretoda.training.loop import After, fit
-from paretoda.training.seeding import own_chance, seed_everything
+from paretoda.training.seeding import isolated_rng, seed_everything
 from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
 from paretoda.types import Snapshot
@@ -72,7 +72,7 @@ def train(  # noqa: PLR0913  (keyword options)
     """
     device, processes = step.device, step.processes
     writes = processes.rank == 0
-    with own_chance(device), stop_requests(1 if processes.size == 1 else 2) as stop:
+    with isolated_rng(device), stop_requests(1 if processes.size == 1 else 2) as stop:
         candidates = Candidates(settings.select, directory, validators, processes)
         snapshots = Snapshots(pair, step)
         tolerant = TolerantStep(step, settings.skip_nonfinite, say)

@@ -7,7 +7,7 @@ from typing import Any
 
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import describe_failures
-from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
+from paretoda.studies.contenders import make_accuracy_section, make_tables, run_contenders
 from paretoda.studies.page import Page
 from paretoda.studies.request import StudyRequest
 
@@ -85,13 +85,13 @@ OURS = (
 """Our variants."""
 
 
-def ablation(ask: StudyRequest) -> Page:
+def study_ablation(ask: StudyRequest) -> Page:
     """Run all rows and set the paper's numbers beside them."""
     parts = [*PAPER, *OURS]
     contenders = [Contender(part.name, {"method": "dann", **part.settings}) for part in parts]
     tasks = ask.chosen()
     rows = run_contenders(ask, {ask.suite: contenders}, {ask.suite: tasks})
-    chosen, last = both_tables(rows, ask.found.measure)
+    chosen, last = make_tables(rows, ask.found.measure)
     printed = {part.name: f"{part.paper:.1f}" for part in parts if part.paper is not None}
     columns = {"paper (Office-31, ResNet-50)": printed}
     means = {name: cells[-1].mean for name in chosen.rows if (cells := chosen.cells(name))[-1] is not None}
@@ -99,8 +99,8 @@ def ablation(ask: StudyRequest) -> Page:
         f"Ablation on {ask.suite}, {', '.join(tasks)}",
         [_answer(means), "The paper's column is another benchmark: compare orders, not numbers."],
         [
-            accuracy_section("Chosen without target labels", chosen, columns),
-            accuracy_section("After the last step", last, columns),
+            make_accuracy_section("Chosen without target labels", chosen, columns),
+            make_accuracy_section("After the last step", last, columns),
         ],
         failures=describe_failures(rows),
     )

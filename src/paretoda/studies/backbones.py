@@ -7,7 +7,7 @@ from typing import Any
 
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import describe_failures
-from paretoda.studies.contenders import accuracy_section, both_tables, run_contenders
+from paretoda.studies.contenders import make_accuracy_section, make_tables, run_contenders
 from paretoda.studies.page import Grid, Page, Section
 from paretoda.studies.request import SUITE, StudyRequest
 
@@ -39,7 +39,7 @@ PAPER = Grid(
 )
 
 
-def networks(ask: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
+def choose_networks(ask: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
     """Suite -> network -> settings: widths on stored features, backbones on images that are trained on."""
     task = ask.found.tasks[ask.chosen()[0]]
     trains_images = "backbone" in task.settings and not task.settings.get("frozen")
@@ -49,9 +49,9 @@ def networks(ask: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
     return found
 
 
-def backbones(ask: StudyRequest) -> Page:
+def study_backbones(ask: StudyRequest) -> Page:
     """Run every method on every network."""
-    found = networks(ask)
+    found = choose_networks(ask)
     tasks = ask.chosen()
     wanted = {
         suite: [
@@ -68,13 +68,13 @@ def backbones(ask: StudyRequest) -> Page:
         place = f"{network}, {row['task']}" if len(tasks) > 1 else network
         kind = "EfficientNet-Lite0, " if row["suite"] == DEEP != ask.suite else ""
         turned.append({**row, "name": method, "task": kind + place, "suite": ask.suite})
-    chosen, last = both_tables(turned, ask.found.measure)
+    chosen, last = make_tables(turned, ask.found.measure)
     return Page(
         f"Networks on {ask.suite}, {', '.join(tasks)}",
         [_answer({name: [cell.mean if cell else None for cell in chosen.cells(name)[:-1]] for name in chosen.rows})],
         [
-            accuracy_section("Chosen without target labels", chosen, {}),
-            accuracy_section("After the last step", last, {}),
+            make_accuracy_section("Chosen without target labels", chosen, {}),
+            make_accuracy_section("After the last step", last, {}),
             Section("In the paper", grid=PAPER),
         ],
         failures=describe_failures(turned),

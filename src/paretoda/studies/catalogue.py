@@ -7,22 +7,22 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from paretoda.run.directory.directory import read_versions
-from paretoda.studies.ablation import ablation
-from paretoda.studies.backbones import backbones
-from paretoda.studies.front import front
-from paretoda.studies.guides import guides
+from paretoda.studies.ablation import study_ablation
+from paretoda.studies.backbones import study_backbones
+from paretoda.studies.front import study_front
+from paretoda.studies.guides import study_guides
 from paretoda.studies.page import Page
-from paretoda.studies.path import path
+from paretoda.studies.path import study_path
 from paretoda.studies.request import StudyRequest
-from paretoda.studies.scales import scales
+from paretoda.studies.scales import study_scales
 
 STUDIES: dict[str, Callable[[StudyRequest], Page]] = {
-    "ablation": ablation,
-    "path": path,
-    "scales": scales,
-    "backbones": backbones,
-    "front": front,
-    "guides": guides,
+    "ablation": study_ablation,
+    "path": study_path,
+    "scales": study_scales,
+    "backbones": study_backbones,
+    "front": study_front,
+    "guides": study_guides,
 }
 """Name -> study."""
 

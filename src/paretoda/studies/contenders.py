@@ -27,25 +27,25 @@ def run_contenders(
     """
     specs: list[RunSpec] = []
     for suite, contenders in wanted.items():
-        own = [Contender(one.name, with_steps(ask, one.settings)) for one in contenders]
+        own = [Contender(one.name, set_steps(ask, one.settings)) for one in contenders]
         specs += plan(suite, find_suite(suite), own, seeds=ask.seeds, tasks=tasks[suite])
     bench = Bench(specs, ask.directory, ask.folder(tuple(wanted)))
     run_local(bench, ask.jobs, ask.tell)
     return select_variants(bench.rows())
 
 
-def with_steps(ask: StudyRequest, settings: Mapping[str, Any], default: int | None = None) -> dict[str, Any]:
+def set_steps(ask: StudyRequest, settings: Mapping[str, Any], default: int | None = None) -> dict[str, Any]:
     """The settings with the number of steps that was asked for, or else the study's own."""
     steps = ask.steps or default
     return {**settings, **({} if steps is None else {"steps": steps})}
 
 
-def both_tables(rows: Sequence[Row], measure: str) -> tuple[Table, Table]:
+def make_tables(rows: Sequence[Row], measure: str) -> tuple[Table, Table]:
     """Of the models chosen without target labels, and after the last step."""
     return make_table(rows, measure=measure), make_table(rows, kind="last", measure=measure)
 
 
-def accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapping[str, str]]) -> Section:
+def make_accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapping[str, str]]) -> Section:
     """A table of accuracies with further columns to the left.
 
     Args:

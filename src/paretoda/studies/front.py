@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.objectives import Cdan
-from paretoda.studies.contenders import with_steps
-from paretoda.studies.instrumented_run import Trial, few, losses_now, open_instrumented_run, run_trials
-from paretoda.studies.page import COLOURS, Grid, Page, Section, panels, save
+from paretoda.studies.contenders import set_steps
+from paretoda.studies.instrumented_run import Trial, measure_losses, open_instrumented_run, run_trials, subsample
+from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
 from paretoda.types import Domain, Objective, Snapshot
@@ -141,7 +141,7 @@ _PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
 _CENTRES = 300
 
 
-def probe(alignment: Objective, snapshot: Snapshot) -> float:
+def probe_divergence(alignment: Objective, snapshot: Snapshot) -> float:
     """What the best probe knows of the domain, log 2 minus its cross-entropy; never negative.
 
     Discriminators of different runs have learned differently well; this one is the same for all.
@@ -150,8 +150,8 @@ def probe(alignment: Objective, snapshot: Snapshot) -> float:
         alignment: CDAN's probe sees features and predictions, everybody else's the features.
         snapshot: of the model.
     """
-    rows = [_seen(alignment, few(domain)) for domain in (snapshot.source, snapshot.target)]
-    return cross_fitted(rows[0], rows[1])
+    rows = [_seen(alignment, subsample(domain)) for domain in (snapshot.source, snapshot.target)]
+    return cross_fit_divergence(rows[0], rows[1])
 
 
 def _seen(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
@@ -159,7 +159,7 @@ def _seen(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
     return seen.detach().double().numpy()
 
 
-def cross_fitted(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
+def cross_fit_divergence(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
     """The divergence that the best probe proves on the half of the rows that it has not seen.
 
     Probes: logistic regressions of the rows and of Gaussian kernels around some of them, at several penalties; the
@@ -218,11 +218,11 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     lab = open_instrumented_run(trial, data, work)
     lab.train(after)
     snapshot = lab.snapshot()
-    losses = losses_now(lab.step, snapshot)
+    losses = measure_losses(lab.step, snapshot)
     return {
         "source": losses["source"],
         "own": losses["alignment"],
-        "probe": probe(lab.step.objectives["alignment"], snapshot),
+        "probe": probe_divergence(lab.step.objectives["alignment"], snapshot),
         "oracle_accuracy": lab.oracle_accuracy(),
     }
 
@@ -237,13 +237,13 @@ def _trials(ask: StudyRequest, task: str) -> list[Trial]:
             options = [*_SAME["options"], f"scheme.preference=[1,{ray:g}]"]
             found.append((f"{method}|EPO|{ray:g}", {"method": method, "scheme": "epo", "options": options}))
     return [
-        Trial(ask.suite, task, name, seed, with_steps(ask, {**_SAME, **settings}, STEPS))
+        Trial(ask.suite, task, name, seed, set_steps(ask, {**_SAME, **settings}, STEPS))
         for seed in range(ask.seeds)
         for name, settings in found
     ]
 
 
-def front(ask: StudyRequest) -> Page:
+def study_front(ask: StudyRequest) -> Page:
     """Sweep weights and rays, and test whether the fronts are convex."""
     task = ask.one()
     rows = run_trials(ask, _trials(ask, task), measure)
@@ -284,7 +284,7 @@ def _samples(rows: Sequence[Row], method: str, kind: str) -> tuple[list[str], ND
 
 
 def _picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Front]]) -> str:
-    figure, axes = panels(1, len(fronts), width=5.8, height=4.4)
+    figure, axes = make_panels(1, len(fronts), width=5.8, height=4.4)
     for one, (kind, (names, found)) in zip(axes, fronts.items(), strict=True):
         for place, (scheme, mark) in enumerate((("sum", "o"), ("EPO", "s"))):
             for best in (True, False):
@@ -305,7 +305,7 @@ def _picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Fr
             one.scatter(*found.points[list(found.above)].T, label="above the hull", **ring)
         one.set(xlabel="source loss L_S", ylabel="alignment L_D", title=f"{method.upper()}, {MEASURES[kind]}")
         one.legend(frameon=False)
-    return save(figure, directory / f"front-{method}.svg")
+    return save_figure(figure, directory / f"front-{method}.svg")
 
 
 def _table(rows: Sequence[Row]) -> Grid:

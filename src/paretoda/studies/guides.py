@@ -28,15 +28,15 @@ from paretoda.gradients.vjp import combine, vjp
 from paretoda.io.csv_cells import csv_text
 from paretoda.io.files import write_text
 from paretoda.objectives import GUIDES, make_guide
-from paretoda.studies.contenders import with_steps
+from paretoda.studies.contenders import set_steps
 from paretoda.studies.instrumented_run import (
     InstrumentedRun,
     Trial,
-    at_full_strength,
+    copy_at_full_strength,
     open_instrumented_run,
     run_trials,
 )
-from paretoda.studies.page import COLOURS, Grid, Page, Section, panels, save
+from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
 from paretoda.types import Objective, Source, Target
@@ -72,7 +72,7 @@ class Agreement:
     cosines: dict[str, dict[str, float]]
 
 
-def agreement(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> Agreement:
+def measure_agreement(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> Agreement:
     """Losses and gradients for the encoder, in evaluation mode, on fixed samples of each part.
 
     Args:
@@ -101,7 +101,7 @@ def _losses(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> dict[str, 
     source, target = _labelled(lab), _unlabelled(lab, "target")
     ahead = _unlabelled(lab, "held-out-target")
     device = lab.step.device
-    found = {name: at_full_strength(part).to(device)(source, target) for name, part in lab.step.objectives.items()}
+    found = {name: copy_at_full_strength(part).to(device)(source, target) for name, part in lab.step.objectives.items()}
     found |= {name: guide(source, ahead) for name, guide in guides.items()}
     for name, domain, part in zip(ORACLES, (ahead, target), ("held-out-target", "target"), strict=True):
         truth = lab.oracle_labels_of(part)[domain.index.cpu()].to(device)  # type: ignore[arg-type]  # two Parts
@@ -111,13 +111,13 @@ def _losses(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> dict[str, 
 
 def _chosen(lab: InstrumentedRun, part: Part) -> Tensor:
     """Places in a part, at most so many: drawn at random, always the same ones."""
-    size = len(lab.pair.places(part))
+    size = len(lab.pair.positions(part))
     return torch.randperm(size, generator=torch.Generator().manual_seed(0))[:_MOST]
 
 
 def _inputs(lab: InstrumentedRun, part: Part, index: Tensor) -> Tensor:
     rows = lab.pair.source if part == "source" else lab.pair.target
-    return rows.evaluate(lab.pair.places(part)[index.numpy()]).to(lab.step.device)
+    return rows.evaluate(lab.pair.positions(part)[index.numpy()]).to(lab.step.device)
 
 
 def _labelled(lab: InstrumentedRun) -> Source:
@@ -161,23 +161,25 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     return float(np.corrcoef(one, other)[0, 1])
 
 
-def pooled(lines: Sequence[Line], criterion: str) -> dict[str, float]:
+def pooled_correlation(lines: Sequence[Line], criterion: str) -> dict[str, float]:
     """For each task, the correlation over all its checkpoints, seeds and schemes."""
     return _grouped(lines, criterion, lambda line: str(line["task"]))
 
 
-def within_runs(lines: Sequence[Line], criterion: str) -> float:
+def within_run_correlation(lines: Sequence[Line], criterion: str) -> float:
     """The mean of the correlations along single runs: does it find the checkpoint to stop at?"""
-    return mean(list(_grouped(lines, criterion, lambda line: (line["task"], line["name"], line["seed"])).values()))
+    return finite_mean(
+        list(_grouped(lines, criterion, lambda line: (line["task"], line["name"], line["seed"])).values())
+    )
 
 
-def between_runs(lines: Sequence[Line], criterion: str) -> float:
+def between_run_correlation(lines: Sequence[Line], criterion: str) -> float:
     """The mean over tasks of the correlations over last checkpoints: does it find the run to keep?"""
     last = {(line["task"], line["name"], line["seed"]): line for line in lines}
-    return mean(list(pooled(list(last.values()), criterion).values()))
+    return finite_mean(list(pooled_correlation(list(last.values()), criterion).values()))
 
 
-def mean(values: Sequence[float]) -> float:
+def finite_mean(values: Sequence[float]) -> float:
     """Of those that are numbers; NaN where there is none."""
     known = [value for value in values if isfinite(value)]
     return fmean(known) if known else nan
@@ -227,7 +229,7 @@ class Pull:
     positive: float
 
 
-def checkpoints(rows: Sequence[Row]) -> list[Row]:
+def list_checkpoints(rows: Sequence[Row]) -> list[Row]:
     """One line a checkpoint, with its run's task, name and seed."""
     return [
         {"task": row["task"], "name": row["name"], "seed": row["seed"], **point}
@@ -237,22 +239,24 @@ def checkpoints(rows: Sequence[Row]) -> list[Row]:
     ]
 
 
-def cosine_facts(lines: Sequence[Row]) -> dict[str, Pull]:
+def summarise_cosines(lines: Sequence[Row]) -> dict[str, Pull]:
     """Objectives, their sum and guides, in their order."""
     own = [line for line in lines if line["name"] == _SUM]
     found = {}
     for name in (*OBJECTIVES, SUM, *GUIDES) if own else ():
-        columns = {c: mean([line["cosines"][name][c] for line in own]) for c in (*ORACLES, *OBJECTIVES)}
+        columns = {c: finite_mean([line["cosines"][name][c] for line in own]) for c in (*ORACLES, *OBJECTIVES)}
         truth = [line["cosines"][name][ORACLES[0]] for line in own]
         runs: dict[tuple[str, int], list[float]] = {}
         for line, value in zip(own, truth, strict=True):
             runs.setdefault((line["task"], line["seed"]), []).append(value)
-        spread = float(np.std([mean(values) for values in runs.values()], ddof=1)) if len(runs) > 1 else float("nan")
+        spread = (
+            float(np.std([finite_mean(values) for values in runs.values()], ddof=1)) if len(runs) > 1 else float("nan")
+        )
         found[name] = Pull(columns, spread, float(np.mean(np.array(truth) > 0)))
     return found
 
 
-def cosine_grid(pull: Mapping[str, Pull]) -> Grid:
+def make_cosine_grid(pull: Mapping[str, Pull]) -> Grid:
     """A row for each gradient."""
     columns = [*ORACLES, *OBJECTIVES]
     rows = []
@@ -273,24 +277,24 @@ Order = dict[str, dict[str, float]]
 """Criterion -> "later half", "all", "within runs", "between runs" and each task -> correlation."""
 
 
-def criteria_facts(lines: Sequence[Row]) -> Order:
+def rank_criteria(lines: Sequence[Row]) -> Order:
     """All criteria, the best first."""
     found: Order = {}
     half = max((line["step"] for line in lines), default=0) / 2
     later = [line for line in lines if line["step"] > half]
     for name in lines[0]["criteria"] if lines else ():
-        tasks = pooled(lines, name)
+        tasks = pooled_correlation(lines, name)
         found[name] = {
-            "later half": mean(list(pooled(later, name).values())),
-            "all": mean(list(tasks.values())),
-            "within runs": within_runs(lines, name),
-            "between runs": between_runs(lines, name),
+            "later half": finite_mean(list(pooled_correlation(later, name).values())),
+            "all": finite_mean(list(tasks.values())),
+            "within runs": within_run_correlation(lines, name),
+            "between runs": between_run_correlation(lines, name),
             **tasks,
         }
     return dict(sorted(found.items(), key=lambda item: -item[1][FIRST] if isfinite(item[1][FIRST]) else 2.0))
 
 
-def criteria_grid(order: Order, tasks: Sequence[str]) -> Grid:
+def make_criteria_grid(order: Order, tasks: Sequence[str]) -> Grid:
     """A row for each criterion."""
     columns = [FIRST, "all", "within runs", "between runs", *(tasks if len(tasks) > 1 else ())]
     rows = [[name, *(_number(facts.get(column)) for column in columns)] for name, facts in order.items()]
@@ -301,7 +305,7 @@ def _number(value: float | None) -> str:
     return f"{value:+.2f}" if value is not None and isfinite(value) else "–"  # noqa: RUF001
 
 
-def answers(pull: Mapping[str, Pull], order: Order) -> list[str]:
+def state_answers(pull: Mapping[str, Pull], order: Order) -> list[str]:
     """The result in sentences."""
     known = {name: fact for name, fact in pull.items() if name in GUIDES}
     if not known or not order:
@@ -322,9 +326,9 @@ def answers(pull: Mapping[str, Pull], order: Order) -> list[str]:
     return said
 
 
-def picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str:
+def draw_picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str:
     """Bars of both tables; the name of the file."""
-    figure, axes = panels(1, 2, width=5.6, height=0.32 * max(len(order), len(pull)) + 1.4)
+    figure, axes = make_panels(1, 2, width=5.6, height=0.32 * max(len(order), len(pull)) + 1.4)
     names = list(pull)[::-1]
     values = [pull[name].cosines[ORACLES[0]] for name in names]
     spreads = [np.nan_to_num(pull[name].spread) for name in names]
@@ -337,7 +341,7 @@ def picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str:
     axes[1].set(xlabel="Spearman with the true accuracy (oracle)", title="Values")
     for one in axes:
         one.axvline(0, color="black", linewidth=0.8)
-    return save(figure, directory / "guides.svg")
+    return save_figure(figure, directory / "guides.svg")
 
 
 TASKS = ("A-C", "C-A", "W-A")
@@ -362,7 +366,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
         snapshot = lab.snapshot()
         for guide in guides.values():
             guide.refresh(snapshot)
-        found = agreement(lab, guides)
+        found = measure_agreement(lab, guides)
         criteria = {f"guide {name}": -value for name, value in found.values.items()}
         criteria |= {f"validator {name}": validator(snapshot) for name, validator in validators.items()}
         truth = lab.oracle_accuracy()
@@ -372,27 +376,27 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     return {"points": points}
 
 
-def guides(ask: StudyRequest) -> Page:
+def study_guides(ask: StudyRequest) -> Page:
     """Train under several schemes and compare what guides and validators say with the truth."""
     tasks = ask.chosen(TASKS)
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(ask.suite, task, name, seed, with_steps(ask, {**same, **settings}))
+        Trial(ask.suite, task, name, seed, set_steps(ask, {**same, **settings}))
         for seed in range(ask.seeds)
         for task in tasks
         for name, settings in SCHEMES.items()
     ]
     rows = run_trials(ask, trials, measure)
-    lines = checkpoints(rows)
+    lines = list_checkpoints(rows)
     write_text(ask.directory / "checkpoints.csv", _csv(lines))
-    pull, order = cosine_facts(lines), criteria_facts(lines)
-    figure = picture(ask.directory, pull, order) if lines else None
+    pull, order = summarise_cosines(lines), rank_criteria(lines)
+    figure = draw_picture(ask.directory, pull, order) if lines else None
     return Page(
         f"Guides on {ask.suite}, {', '.join(tasks)}",
-        answers(pull, order),
+        state_answers(pull, order),
         [
-            Section("Where gradients point", COSINES, cosine_grid(pull)),
-            Section("What values say", CRITERIA, criteria_grid(order, tasks)),
+            Section("Where gradients point", COSINES, make_cosine_grid(pull)),
+            Section("What values say", CRITERIA, make_criteria_grid(order, tasks)),
             Section("Both", (), None, figure),
         ],
         failures=describe_failures(rows),

@@ -62,7 +62,7 @@ class InstrumentedRun:
 
     def oracle_labels_of(self, part: Part) -> Tensor:
         """The target's labels of a part, in its order."""
-        return self.oracle_labels[torch.from_numpy(self.pair.places(part))]
+        return self.oracle_labels[torch.from_numpy(self.pair.positions(part))]
 
     def snapshot(self) -> Snapshot:
         """The whole sets as the model sees them now."""
@@ -70,7 +70,7 @@ class InstrumentedRun:
 
     def oracle_accuracy(self) -> float:
         """On all target samples, now."""
-        _, logits = predict(self.step.model, self.pair.whole("all-target", 256), device=self.step.device)
+        _, logits = predict(self.step.model, self.pair.inputs("all-target", 256), device=self.step.device)
         return oracle_accuracy(logits, self.oracle_labels)
 
     def train(self, after: Sequence[After]) -> Trained:
@@ -94,26 +94,26 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
     device = pick_device(settings.device)
     inputs = task.open(settings, loaded.source, loaded.target, device)
     labels = torch.from_numpy(loaded.test.oracle_labels)
-    if len(labels) != len(inputs.pair.places("all-target")):
+    if len(labels) != len(inputs.pair.positions("all-target")):
         raise DataError("the target has another number of samples than labels")
     return InstrumentedRun(settings, inputs.pair, labels, build_step(task, settings, inputs.pair, device))
 
 
-def losses_now(step: Step, snapshot: Snapshot) -> dict[str, float]:
+def measure_losses(step: Step, snapshot: Snapshot) -> dict[str, float]:
     """Every objective on fixed samples of the training parts, in evaluation mode and at full strength."""
-    source, target = few(snapshot.source), few(snapshot.target)
+    source, target = subsample(snapshot.source), subsample(snapshot.target)
     with torch.no_grad():
-        return {name: float(at_full_strength(part)(source, target)) for name, part in step.objectives.items()}
+        return {name: float(copy_at_full_strength(part)(source, target)) for name, part in step.objectives.items()}
 
 
-def at_full_strength(objective: Objective) -> Objective:
+def copy_at_full_strength(objective: Objective) -> Objective:
     """A copy of the objective as it is at the end of its schedules, in evaluation mode, on the CPU."""
     twin = copy.deepcopy(objective).cpu().eval()
     twin.advance(1.0)
     return twin
 
 
-def few(domain: Of, most: int = _MOST) -> Of:
+def subsample(domain: Of, most: int = _MOST) -> Of:
     """The same, at most so many samples: drawn at random, always the same ones."""
     if len(domain.features) <= most:
         return domain

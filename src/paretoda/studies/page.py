@@ -26,7 +26,7 @@ _FEW_POWERS = 2.5
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 
 
-def panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
+def make_panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
     """A figure and its panels, row by row; no window is opened.
 
     Args:
@@ -46,7 +46,7 @@ def panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) 
     return figure, axes
 
 
-def round_logs(axes: Axes, axis: str) -> None:
+def set_log_axis(axes: Axes, axis: str) -> None:
     """A logarithmic axis ("x" or "y") with numbers at 1, 2, 5, 10, ..., or at powers of ten where it spans many."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415
 
@@ -59,7 +59,7 @@ def round_logs(axes: Axes, axis: str) -> None:
     own.set_major_formatter(FuncFormatter(lambda value, _place: f"{value:g}"))
 
 
-def save(figure: Figure, path: Path) -> str:
+def save_figure(figure: Figure, path: Path) -> str:
     """Write the SVG whole and return its name."""
     from matplotlib import rc_context  # noqa: PLC0415
 

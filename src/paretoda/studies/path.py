@@ -15,9 +15,9 @@ from torch.nn import functional
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
-from paretoda.studies.contenders import with_steps
-from paretoda.studies.instrumented_run import InstrumentedRun, Trial, losses_now, open_instrumented_run, run_trials
-from paretoda.studies.page import COLOURS, Grid, Page, Section, panels, round_logs, save
+from paretoda.studies.contenders import set_steps
+from paretoda.studies.instrumented_run import InstrumentedRun, Trial, measure_losses, open_instrumented_run, run_trials
+from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure, set_log_axis
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
 
@@ -26,18 +26,18 @@ Facts = dict[str, dict[str, list[float]]]
 """Path -> fact -> a number for each seed."""
 
 
-def losses_of(row: Mapping[str, Any]) -> NDArray[np.float64]:
+def path_losses(row: Mapping[str, Any]) -> NDArray[np.float64]:
     """The losses along a path, shape (records, 3)."""
     return np.array([[point[name] for name in LOSSES] for point in row["points"]], dtype=np.float64)
 
 
-def rising(path: NDArray[np.float64], share: float = 0.05) -> float:
+def rising_share(path: NDArray[np.float64], share: float = 0.05) -> float:
     """The share of the stretches in which some loss rises by more than this share of its range along the path."""
     steps = np.diff(path, axis=0)
     return float((steps > share * np.maximum(np.ptp(path, axis=0), 1e-12)).any(axis=1).mean()) if len(steps) else 0.0
 
 
-def facts_of(rows: Sequence[Mapping[str, Any]], ideal: str) -> Facts:
+def summarise_paths(rows: Sequence[Mapping[str, Any]], ideal: str) -> Facts:
     """Ends, distances to the ideal path's end, and how often a loss rises, for every path and seed.
 
     Args:
@@ -46,14 +46,14 @@ def facts_of(rows: Sequence[Mapping[str, Any]], ideal: str) -> Facts:
     """
     found: Facts = {}
     for seed in sorted({row["seed"] for row in rows}):
-        paths = {row["name"]: losses_of(row) for row in rows if row["seed"] == seed}
+        paths = {row["name"]: path_losses(row) for row in rows if row["seed"] == seed}
         span = _span(np.concatenate(list(paths.values())))
         best = paths.get(ideal)
         for row in (row for row in rows if row["seed"] == seed):
             path, fact = paths[row["name"]], found.setdefault(row["name"], _empty())
             for name, value in zip(LOSSES, path[-1].tolist(), strict=True):
                 fact[name].append(value)
-            fact["rising"].append(rising(path))
+            fact["rising"].append(rising_share(path))
             fact["oracle_accuracy"].append(row["points"][-1]["oracle_accuracy"])
             if best is not None:
                 fact["distance"].append(float(np.linalg.norm((path[-1] - best[-1]) / span)))
@@ -75,7 +75,7 @@ def _cosine(path: NDArray[np.float64], ideal: NDArray[np.float64]) -> float:
     return float(path @ ideal) / length if length > 0 else 0.0
 
 
-def table(facts: Facts) -> Grid:
+def make_path_grid(facts: Facts) -> Grid:
     """A row for each path."""
     columns = ["path", "L_S", "L_D", "L_T", "distance", "cosine", "rising, %", "oracle accuracy, %"]
     keys = {
@@ -99,7 +99,7 @@ _AXES = {"source": "source loss L_S", "alignment": "alignment L_D", "target": "t
 _PLANES = (("source", "alignment"), ("source", "target"), ("alignment", "target"))
 
 
-def picture(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> str:
+def draw_paths(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> str:
     """Draw the paths of one seed; the name of the file.
 
     Args:
@@ -107,12 +107,12 @@ def picture(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> st
         rows: of all paths and seeds.
         seed: which.
     """
-    figure, axes = panels(2, 2, width=5.6, height=4.2)
+    figure, axes = make_panels(2, 2, width=5.6, height=4.2)
     own = [row for row in rows if row["seed"] == seed]
     for place, row in enumerate(own):
         colour, oracle = COLOURS[place % len(COLOURS)], "oracle" in row["name"]
         look: dict[str, Any] = {"color": colour, "linestyle": "--" if oracle else "-", "linewidth": 1.7, "alpha": 0.9}
-        losses = losses_of(row)
+        losses = path_losses(row)
         for one, plane in zip(axes, _PLANES, strict=False):
             x, y = (losses[:, LOSSES.index(name)] for name in plane)
             one.plot(x, y, marker=".", markersize=5, **look)
@@ -120,15 +120,15 @@ def picture(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> st
         steps = [point["step"] for point in row["points"]]
         axes[3].plot(steps, [100 * point["oracle_accuracy"] for point in row["points"]], label=row["name"], **look)
     for one, plane in zip(axes, _PLANES, strict=False):
-        start = [losses_of(own[0])[0, LOSSES.index(name)] for name in plane]
+        start = [path_losses(own[0])[0, LOSSES.index(name)] for name in plane]
         one.plot(*[[value] for value in start], marker="*", markersize=16, color="black", zorder=5)
         one.set(xlabel=_AXES[plane[0]], ylabel=_AXES[plane[1]])
         for axis, name in zip(("x", "y"), plane, strict=True):
             if name != "alignment":  # falls over orders of magnitude; alignment may be below 0
-                round_logs(one, axis)
+                set_log_axis(one, axis)
     axes[3].set(xlabel="step", ylabel="target accuracy (oracle), %")
     figure.legend(*axes[3].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
-    return save(figure, directory / f"paths-seed-{seed}.svg")
+    return save_figure(figure, directory / f"paths-seed-{seed}.svg")
 
 
 _RECORDS = 25
@@ -181,32 +181,32 @@ def _point(lab: InstrumentedRun, taken: int) -> dict[str, float]:
         oracle_loss = float(functional.cross_entropy(held, truth))
     return {
         "step": taken,
-        **losses_now(lab.step, snapshot),
+        **measure_losses(lab.step, snapshot),
         "oracle_held_out_loss": oracle_loss,
         "oracle_accuracy": lab.oracle_accuracy(),
     }
 
 
-def path(ask: StudyRequest) -> Page:
+def study_path(ask: StudyRequest) -> Page:
     """Follow every path from the same weights, for each seed."""
     task = ask.one()
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(ask.suite, task, name, seed, with_steps(ask, {**same, **settings}), extra)
+        Trial(ask.suite, task, name, seed, set_steps(ask, {**same, **settings}), extra)
         for seed in range(ask.seeds)
         for name, (settings, extra) in PATHS.items()
     ]
     rows = run_trials(ask, trials, measure)
     good = [row for row in rows if "error" not in row]
-    facts = facts_of(good, IDEAL)
+    facts = summarise_paths(good, IDEAL)
     figures = [
-        Section(f"Paths, seed {seed}", _CAPTION, None, picture(ask.directory, good, seed))
+        Section(f"Paths, seed {seed}", _CAPTION, None, draw_paths(ask.directory, good, seed))
         for seed in sorted({row["seed"] for row in good})
     ]
     return Page(
         f"Optimisation paths on {ask.suite}, {task}",
         _answers(facts),
-        [Section("Ends of the paths", _NOTES, table(facts)), *figures],
+        [Section("Ends of the paths", _NOTES, make_path_grid(facts)), *figures],
         failures=describe_failures(rows),
     )
 

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
-from paretoda.studies.contenders import with_steps
+from paretoda.studies.contenders import set_steps
 from paretoda.studies.instrumented_run import Trial, open_instrumented_run, run_trials
-from paretoda.studies.page import Grid, Page, Section, panels, save
+from paretoda.studies.page import Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
 from paretoda.types import Objective, Snapshot, Source, Target
@@ -69,7 +69,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
     return {"oracle_accuracy": {"chosen": lab.oracle_accuracy(), "last": last}}
 
 
-def scales(ask: StudyRequest) -> Page:
+def study_scales(ask: StudyRequest) -> Page:
     """Run all pairs of factors under each scheme."""
     task = ask.one()
     trials = [
@@ -78,7 +78,7 @@ def scales(ask: StudyRequest) -> Page:
             task,
             f"{name}|{first}|{second}",
             seed,
-            with_steps(ask, {"method": "dann", "target_loss": "tcm", **settings}),
+            set_steps(ask, {"method": "dann", "target_loss": "tcm", **settings}),
             {"factors": {"source": first, "alignment": second}},
         )
         for seed in range(ask.seeds)
@@ -131,7 +131,7 @@ def _cell(values: Sequence[float]) -> str:
 
 def _picture(ask: StudyRequest, means: Mapping[str, float]) -> Section:
     """Heat maps on one scale of colours."""
-    figure, axes = panels(1, len(SCHEMES), width=3.6, height=3.4)
+    figure, axes = make_panels(1, len(SCHEMES), width=3.6, height=3.4)
     low, high = (min(means.values()), max(means.values())) if means else (0.0, 1.0)
     for one, scheme in zip(axes, SCHEMES, strict=True):
         grid = [[means.get(f"{scheme}|{first}|{second}", np.nan) for second in FACTORS] for first in FACTORS]
@@ -144,5 +144,8 @@ def _picture(ask: StudyRequest, means: Mapping[str, float]) -> Section:
         one.set_yticks(range(len(FACTORS)), [str(factor) for factor in FACTORS])
         one.set(xlabel="λ1 (alignment)", ylabel="λ0 (source)", title=scheme)
     return Section(
-        "All scales", ["Brighter is better; one scale of colours."], None, save(figure, ask.directory / "scales.svg")
+        "All scales",
+        ["Brighter is better; one scale of colours."],
+        None,
+        save_figure(figure, ask.directory / "scales.svg"),
     )

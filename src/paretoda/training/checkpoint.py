@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from paretoda.core.problem import Remembering
-from paretoda.io.files import on_disk, whole_file
+from paretoda.io.files import atomic_file, sync_file
 from paretoda.models.weights import load_stored
 from paretoda.training.optimisers import OptimiserGroup
 from paretoda.training.step import Step
@@ -24,7 +24,7 @@ class CheckpointError(ValueError):
     """A checkpoint cannot be used; the message says why and what to do."""
 
 
-def state_of(step: Step, taken: int) -> dict[str, Any]:
+def step_state(step: Step, taken: int) -> dict[str, Any]:
     """Everything that a step changes; its tensors are the step's own, not copies.
 
     Args:
@@ -50,28 +50,28 @@ def save_checkpoint(path: Path, step: Step, taken: int, extra: dict[str, Any] | 
         extra: plain values to keep along with it.
     """
     data = io.BytesIO()  # torch.save hides a full disk behind an error of its own
-    torch.save({**state_of(step, taken), "extra": extra or {}}, data)
-    with whole_file(path) as file:
+    torch.save({**step_state(step, taken), "extra": extra or {}}, data)
+    with atomic_file(path) as file:
         file.write(data.getbuffer())
-        on_disk(file)
+        sync_file(file)
         if path.exists():  # only now: a full disk leaves both earlier ones where they are
-            path.replace(previous(path))
+            path.replace(previous_path(path))
 
 
-def previous(path: Path) -> Path:
+def previous_path(path: Path) -> Path:
     """Where the checkpoint before the last one is."""
     return path.with_name(f"{path.stem}-previous{path.suffix}")
 
 
 def has_checkpoint(path: Path) -> bool:
     """Whether there is a checkpoint; a run may have been killed when the last had just become the one before."""
-    return path.exists() or previous(path).exists()
+    return path.exists() or previous_path(path).exists()
 
 
 def read_checkpoint(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
     """The newest checkpoint that can be read: the last one, or the one before it, which is said."""
     problems = []
-    for candidate in (path, previous(path)):
+    for candidate in (path, previous_path(path)):
         if not candidate.exists():
             continue
         try:

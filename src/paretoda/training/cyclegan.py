@@ -10,24 +10,24 @@ from torch.nn.functional import cross_entropy, l1_loss
 
 from paretoda.core.seeds import derived_seed
 from paretoda.models.cyclegan import CycleGan, from_raw, to_raw
-from paretoda.training.seeding import own_chance, seed_everything
+from paretoda.training.seeding import isolated_rng, seed_everything
 
 CYCLE = 10.0
 IDENTITY = 5.0
 POOL = 50
-Images = Callable[[int], Tensor]
+ImageBatches = Callable[[int], Tensor]
 """The raw images of a step, by its number: shape (n, 3, h, w), values 0..255."""
-Progress = Callable[[int, Mapping[str, float]], None]
+AfterStep = Callable[[int, Mapping[str, float]], None]
 """Called with the number of steps taken and the losses of the last one, by name."""
 
 
 def train_cyclegan(
-    source_batches: Images,
-    target_batches: Images,
+    source_batches: ImageBatches,
+    target_batches: ImageBatches,
     steps: int,
     semantic: Callable[[Tensor], Tensor] | None = None,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: AfterStep | None = None,
 ) -> CycleGan:
     """Generators and judges after so many steps; the same for the same seed and batches.
 
@@ -41,7 +41,7 @@ def train_cyclegan(
         progress: called after each step.
     """
     device = source_batches(0).device
-    with own_chance(device):
+    with isolated_rng(device):
         seed_everything(seed, "cyclegan")
         gan = CycleGan().to(device)
     generators = [*gan.to_target.parameters(), *gan.to_source.parameters()]
@@ -147,7 +147,7 @@ class ImagePool:
         return image
 
 
-def patches(images: Tensor, count: int = 4, side: int = 64, seed: int = 0) -> Images:
+def random_patches(images: Tensor, count: int = 4, side: int = 64, seed: int = 0) -> ImageBatches:
     """For each step random squares of random images, floating point.
 
     Args:

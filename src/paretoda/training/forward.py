@@ -82,7 +82,7 @@ class Encoding:
         return MicroBatches(self.encoder, inputs, self.parts, remember=remember, keep_last=self.last)
 
 
-def split_of_batch(step: Step, *counts: int) -> BatchSplit | None:
+def make_batch_split(step: Step, *counts: int) -> BatchSplit | None:
     """How a pass of so many own samples (of each part) is spread; None where there is one process.
 
     All processes must draw the same numbers, or their heads would drift apart without a word: that is checked here.
@@ -127,7 +127,7 @@ def encode_guide(step: Step, batch: Batch) -> tuple[Target, Pass]:
     """The held-out samples of the batch as the network sees them now, with several processes those of all; its pass."""
     if batch.guide is None or batch.guide_index is None:
         raise ValueError("the scheme follows a guide, but the batch has no held-out target samples")
-    shares = split_of_batch(step, len(batch.guide))
+    shares = make_batch_split(step, len(batch.guide))
     with split_batch(step.model.encoder, shares):
         features, made = step.encoding.held_out(batch.guide, len(batch.target))
     if shares is not None:

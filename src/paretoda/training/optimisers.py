@@ -99,17 +99,17 @@ def inverse_decay(progress: float, decay: float = 10.0) -> float:
     return float((1.0 + decay * progress) ** -0.75)
 
 
-def constant(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
+def constant_rate(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
     """1 throughout."""
     return 1.0
 
 
-def polynomial(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
+def polynomial_decay(progress: float, decay: float = 0.0) -> float:  # noqa: ARG001 - the shape of a schedule
     """(1 - p)^0.9 at the share p of the training: DeepLab's schedule."""
     return float((1.0 - progress) ** 0.9)
 
 
-SCHEDULES = {"inverse": inverse_decay, "constant": constant, "poly": polynomial}
+SCHEDULES = {"inverse": inverse_decay, "constant": constant_rate, "poly": polynomial_decay}
 
 
 def set_learning_rates(optimiser: Optimizer, factor: float) -> None:

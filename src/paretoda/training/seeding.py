@@ -12,7 +12,7 @@ from paretoda.core.seeds import derived_seed
 
 
 @contextmanager
-def own_chance(device: torch.device) -> Iterator[None]:
+def isolated_rng(device: torch.device) -> Iterator[None]:
     """Inside, torch's generators may be seeded; afterwards they are as before."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):

@@ -8,82 +8,48 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from paretoda.data import DomainPair
-from paretoda.data.pair import Part
-from paretoda.data.segmentation import ScenePair
+from paretoda.data.pair import Pair
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
-from paretoda.evaluation.overlap import pixel_snapshot_rows
-from paretoda.evaluation.predictions import predict
-from paretoda.types import Batch, Model, Snapshot, Source, Target
-
-_LABELLED: tuple[Part, Part] = ("source", "held-out-source")
-_UNLABELLED: tuple[Part, Part] = ("target", "held-out-target")
-_SCENES = 8
-"""Images at a time in segmentation."""
-_MOST = 200
-"""Images of a part, with 32 pixels each: as many rows as a small set of images has."""
-_PIXELS = 32
+from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.types import Batch, Model, Snapshot
 
 
-def take_snapshot(
-    pair: DomainPair | ScenePair,
-    model: Model,
-    device: torch.device,
-    batch_size: int = 256,
-    processes: Processes = SINGLE_PROCESS,
-) -> Snapshot:
-    """Features and logits of all four parts, in evaluation mode; labels of the source only. Of scenes, some pixels.
+def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Processes = SINGLE_PROCESS) -> Snapshot:
+    """Return features and logits of all four parts in evaluation mode, with labels of the source only.
+
+    What a row of a snapshot is, a sample or a pixel of an image, is the pair's to say.
 
     Args:
-        pair: the data.
-        model: already on the device.
-        device: where the batches are sent.
-        batch_size: of the passes.
-        processes: several that all ask for it: each passes a share of every part. Of scenes, each passes all.
+        pair: Source and target.
+        model: Model, already on the device.
+        device: Device that the batches are sent to; the results are on the CPU.
+        processes: Processes that all ask for the snapshot and may share the work.
+
+    Returns:
+        The snapshot, the same in every process.
     """
-    if isinstance(pair, ScenePair):
-        return _of_scenes(pair, model, device)
+
+    def forward(inputs: Tensor) -> tuple[Tensor, Tensor]:
+        features = model.encoder(inputs.to(device))
+        return features, model.head(features)
 
     def target_inputs() -> Iterator[Tensor]:
-        for inputs in pair.whole("target", batch_size):
+        for inputs in pair.inputs("target", pair.snapshot_batch):
             yield inputs.to(device)
 
-    def outputs(part: Part) -> tuple[Tensor, Tensor, Tensor]:
-        whom = processes if len(pair.places(part)) >= processes.size else SINGLE_PROCESS
-        own = predict(model, pair.whole(part, batch_size, whom), device=device)
-        features, logits = (whom.gather_rows(rows) for rows in own)
-        return features, logits, torch.arange(len(features))
-
-    source, held_out_source = (Source(*outputs(part), labels=pair.labels_of(part)) for part in _LABELLED)
-    target, held_out_target = (Target(*outputs(part)) for part in _UNLABELLED)
-    return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
-
-
-def _of_scenes(pair: ScenePair, model: Model, device: torch.device) -> Snapshot:
-    def target_inputs() -> Iterator[Tensor]:
-        for inputs in pair.whole("target", _SCENES):
-            yield inputs.to(device)
-
-    how: dict[str, Any] = {"per_image": _PIXELS, "device": device}
-    source, held_out_source = (
-        pixel_snapshot_rows(
+    with evaluation_mode(model):
+        return Snapshot(
+            pair.source_rows("source", forward, processes),
+            pair.source_rows("held-out-source", forward, processes),
+            pair.target_rows("target", forward, processes),
+            pair.target_rows("held-out-target", forward, processes),
             model,
-            pair.whole(part, _SCENES, _MOST),
-            pair.labels_in_batches(part, _SCENES, _MOST),
-            seed=number,
-            **how,
+            target_inputs,
         )
-        for number, part in enumerate(_LABELLED)
-    )
-    target, held_out_target = (
-        pixel_snapshot_rows(model, pair.whole(part, _SCENES, _MOST), seed=number, **how)
-        for number, part in enumerate(_UNLABELLED, len(_LABELLED))
-    )
-    return Snapshot(source, held_out_source, target, held_out_target, model, target_inputs)
 
 
-def pinned(batch: Batch, device: torch.device) -> Batch:
-    """The batch in memory that a GPU copies from while it computes; as it is where there is no GPU."""
+def pin_batch(batch: Batch, device: torch.device) -> Batch:
+    """Return the batch in page-locked memory, which a GPU copies from while it computes; unchanged without a GPU."""
     if device.type != "cuda":
         return batch
     held: dict[str, Any] = {
@@ -92,18 +58,11 @@ def pinned(batch: Batch, device: torch.device) -> Batch:
     return Batch(**held)
 
 
-def on_device(batch: Batch, device: torch.device) -> Batch:
-    """The batch where the model is."""
+def move_batch(batch: Batch, device: torch.device) -> Batch:
+    """Return the batch on the model's device."""
     if device.type == "cpu":
         return batch
-    guide = None if batch.guide is None else batch.guide.to(device, non_blocking=True)
-    guide_index = None if batch.guide_index is None else batch.guide_index.to(device, non_blocking=True)
-    return Batch(
-        source=batch.source.to(device, non_blocking=True),
-        labels=batch.labels.to(device, non_blocking=True),
-        target=batch.target.to(device, non_blocking=True),
-        guide=guide,
-        source_index=batch.source_index.to(device, non_blocking=True),
-        target_index=batch.target_index.to(device, non_blocking=True),
-        guide_index=guide_index,
-    )
+    moved: dict[str, Any] = {
+        name: None if tensor is None else tensor.to(device, non_blocking=True) for name, tensor in vars(batch).items()
+    }
+    return Batch(**moved)

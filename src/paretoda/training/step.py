@@ -23,7 +23,7 @@ from paretoda.training.forward import (
     average_statistics,
     encode_guide,
     gather_domain_rows,
-    split_of_batch,
+    make_batch_split,
 )
 from paretoda.training.optimisers import SCHEDULES, move_parameters, set_learning_rates
 from paretoda.training.strategy import BatchView, Strategy
@@ -165,7 +165,7 @@ class Step:
 
     def _seen(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
         """Both domains, and the encoder's passes that made their features."""
-        shares = split_of_batch(self, len(batch.source), len(batch.target))
+        shares = make_batch_split(self, len(batch.source), len(batch.target))
         source, target, passes = self.encoding.domains(batch, shares)
         labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)

@@ -78,7 +78,7 @@ def test_files_are_examined(two_folders: tuple[Path, Path]) -> None:
     (target / "x" / "01.png").write_bytes((source / "dog" / "02.png").read_bytes())
     Image.new("L", (5, 50)).save(target / "x" / "02.png")
     calls: list[tuple[int, int]] = []
-    found = examine(source, target, progress=lambda done, total: calls.append((done, total)))
+    found = examine(source, target, progress=lambda _, done, total: calls.append((done, total)))
     assert "2 of 24 image files cannot be read (cat/01.png, cat/03.png)" in said(found, "error")
     info, warnings = said(found, "info"), said(found, "warning")
     assert "1 files that are no images" in info

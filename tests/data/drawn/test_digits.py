@@ -3,12 +3,17 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from paretoda.data.build_pair import make_pair
-from paretoda.data.drawn.digits import CLASSES, handwriting, handwriting_labels, printed, printed_to_handwritten
+from paretoda.data.drawn.digits import (
+    CLASSES,
+    draw_printed_digits,
+    load_handwritten_digits,
+    load_handwritten_labels,
+)
 
 
 @pytest.fixture(scope="module")
 def digits() -> tuple[tuple[np.ndarray, np.ndarray, tuple[str, ...]], np.ndarray]:
-    return printed_to_handwritten()
+    return (*draw_printed_digits(), CLASSES), load_handwritten_digits()
 
 
 def test_both_domains_have_the_same_form(digits) -> None:
@@ -21,10 +26,10 @@ def test_both_domains_have_the_same_form(digits) -> None:
 
 
 def test_they_are_the_same_every_time(digits) -> None:
-    x, y = printed(60)
+    x, y = draw_printed_digits(60)
     assert (x == digits[0][0][:60]).all()
     assert (y == digits[0][1][:60]).all()
-    assert (handwriting()[::100] == digits[1][::100]).all()
+    assert (load_handwritten_digits()[::100] == digits[1][::100]).all()
 
 
 def test_no_image_is_empty(digits) -> None:
@@ -34,7 +39,7 @@ def test_no_image_is_empty(digits) -> None:
 def test_the_gap_is_real_and_not_hopeless(digits) -> None:
     (x, y, _), target = digits
     rows = [images.reshape(len(images), -1) / 255 for images in (x, target)]
-    labels = handwriting_labels()
+    labels = load_handwritten_labels()
     order = np.random.default_rng(0).permutation(len(x))
     half, rest = order[:1050], order[1050:]
     source_only = LogisticRegression(max_iter=300).fit(rows[0][half], y[half])

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scene, driving_scenes
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scene, draw_driving_scenes
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
@@ -20,26 +20,26 @@ PHASES = (Phase.explicit, Phase.generate)  # a seed cannot be simplified
 
 @pytest.fixture(scope="module")
 def labels() -> np.ndarray:
-    return driving_scenes(60, seed=5, gap=1.0)[1]
+    return draw_driving_scenes(60, seed=5, gap=1.0)[1]
 
 
 @settings(max_examples=10, phases=PHASES)
 @given(seeds, gaps, gaps)
 def test_the_seed_alone_fixes_the_label_map(seed: int, one: float, other: float) -> None:
-    assert (driving_scene(seed, one, SMALL)[1] == driving_scene(seed, other, SMALL)[1]).all()
+    assert (draw_driving_scene(seed, one, SMALL)[1] == draw_driving_scene(seed, other, SMALL)[1]).all()
 
 
 @settings(max_examples=5, phases=PHASES)
 @given(seeds, gaps)
 def test_a_scene_is_the_same_every_time(seed: int, gap: float) -> None:
-    for one, other in zip(driving_scene(seed, gap, SMALL), driving_scene(seed, gap, SMALL), strict=True):
+    for one, other in zip(draw_driving_scene(seed, gap, SMALL), draw_driving_scene(seed, gap, SMALL), strict=True):
         assert (one == other).all()
 
 
 @settings(max_examples=10, phases=PHASES)
 @given(seeds, gaps, st.integers(16, 61), st.integers(16, 61))
 def test_scenes_of_any_size_have_known_labels(seed: int, gap: float, height: int, width: int) -> None:
-    image, labels = driving_scene(seed, gap, (height, width))
+    image, labels = draw_driving_scene(seed, gap, (height, width))
     assert image.shape == (height, width, 3)
     assert labels.shape == (height, width)
     assert image.dtype == labels.dtype == np.uint8
@@ -47,21 +47,21 @@ def test_scenes_of_any_size_have_known_labels(seed: int, gap: float, height: int
 
 
 def test_different_seeds_are_different_scenes() -> None:
-    x, y = driving_scenes(4, seed=0, gap=0.5, size=SMALL)
+    x, y = draw_driving_scenes(4, seed=0, gap=0.5, size=SMALL)
     assert all((one != other).any() for one, other in pairwise(y))
-    assert (driving_scenes(4, seed=1, gap=0.5, size=SMALL)[1] != y).any()
-    assert (driving_scenes(2, seed=0, gap=0.5, size=SMALL)[0] == x[:2]).all()
-    assert driving_scenes(0, seed=0, gap=0.5, size=SMALL)[0].shape == (0, *SMALL, 3)
+    assert (draw_driving_scenes(4, seed=1, gap=0.5, size=SMALL)[1] != y).any()
+    assert (draw_driving_scenes(2, seed=0, gap=0.5, size=SMALL)[0] == x[:2]).all()
+    assert draw_driving_scenes(0, seed=0, gap=0.5, size=SMALL)[0].shape == (0, *SMALL, 3)
 
 
 def test_a_larger_picture_shows_the_same_scene() -> None:
     for seed in range(4):
-        small, large = (driving_scene(seed, 0.5, size)[1] for size in ((60, 80), (120, 160)))
+        small, large = (draw_driving_scene(seed, 0.5, size)[1] for size in ((60, 80), (120, 160)))
         assert (small == large[::2, ::2]).mean() > 0.9
 
 
 def test_the_gap_changes_the_appearance_step_by_step() -> None:
-    images = np.stack([driving_scenes(6, seed=2, gap=gap)[0] for gap in (0.0, 0.5, 1.0)]).astype(float)
+    images = np.stack([draw_driving_scenes(6, seed=2, gap=gap)[0] for gap in (0.0, 0.5, 1.0)]).astype(float)
     saturation = (images.max(-1) - images.min(-1)).mean((1, 2, 3))
     assert saturation[0] < 25
     assert saturation[2] > 45
@@ -91,12 +91,12 @@ def test_the_layout_is_that_of_a_street(labels: np.ndarray) -> None:
 @pytest.mark.parametrize("gap", [-0.1, 1.1, float("nan")])
 def test_a_gap_beyond_its_range_is_refused(gap: float) -> None:
     with pytest.raises(DataError, match="from 0"):
-        driving_scene(0, gap)
+        draw_driving_scene(0, gap)
 
 
 def test_a_picture_too_small_is_refused() -> None:
     with pytest.raises(DataError, match="16x16"):
-        driving_scene(0, 0.5, (8, 160))
+        draw_driving_scene(0, 0.5, (8, 160))
 
 
 def test_the_shares_written_here_are_those_of_camvid(shared_data: Path) -> None:

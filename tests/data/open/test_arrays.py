@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 import torch
 
-from paretoda.data.open.arrays import array_samples, check_finite, open_npz
+from paretoda.data.open.arrays import check_finite, make_array_samples, open_npz_samples
 from paretoda.data.samples import fingerprint
 from paretoda.errors import DataError
 
@@ -30,7 +30,7 @@ Y = np.array([0, 1, 1, 0])
     ids=lambda x: type(x).__name__,
 )
 def test_features_of_any_library_become_float32(x: object) -> None:
-    samples = array_samples(x)
+    samples = make_array_samples(x)
     assert samples.kind == "features"
     assert samples.read([1, 3]).dtype == np.float32
     assert samples.read([1, 3]).tolist() == X[[1, 3]].tolist()
@@ -41,13 +41,13 @@ def test_features_of_any_library_become_float32(x: object) -> None:
 def test_images_of_any_layout_become_rows_of_pixels() -> None:
     images = np.random.default_rng(0).integers(0, 256, (5, 8, 6, 3), dtype=np.uint8)
     for given in (images, torch.tensor(images).permute(0, 3, 1, 2), images / 255, images.astype(np.int64)):
-        assert (array_samples(given).x == images).all()
-        assert array_samples(given).shapes() == [(8, 6, 3)]
+        assert (make_array_samples(given).x == images).all()
+        assert make_array_samples(given).shapes() == [(8, 6, 3)]
     grey = images[..., :1]
-    assert array_samples(grey).x.shape == array_samples(grey[..., 0]).x.shape == (5, 8, 6)
-    assert array_samples(grey).shapes() == [(8, 6, 1)]
+    assert make_array_samples(grey).x.shape == make_array_samples(grey[..., 0]).x.shape == (5, 8, 6)
+    assert make_array_samples(grey).shapes() == [(8, 6, 1)]
     clear = np.concatenate([images, np.zeros_like(grey)], axis=3)
-    assert (array_samples(clear).x == 255).all()
+    assert (make_array_samples(clear).x == 255).all()
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_images_of_any_layout_become_rows_of_pixels() -> None:
 )
 def test_arrays_that_are_no_samples_are_refused(x: object, message: str) -> None:
     with pytest.raises(DataError, match=message):
-        array_samples(x)
+        make_array_samples(x)
 
 
 @pytest.mark.parametrize(("value", "what"), [(np.nan, "NaN"), (np.inf, "infinite"), (1e300, "too large for float32")])
@@ -76,21 +76,21 @@ def test_a_value_that_is_not_finite_is_located(value: float, what: str) -> None:
     x = X.copy()
     x[2, 1] = value
     with pytest.raises(DataError, match=f"row 2, column 1 is .*{what}.*1 of 4"):
-        check_finite(array_samples(x).x, "data")
+        check_finite(make_array_samples(x).x, "data")
 
 
 def test_as_many_labels_as_samples() -> None:
     with pytest.raises(DataError, match="4 samples but 3 labels"):
-        array_samples(X, Y[:3])
+        make_array_samples(X, Y[:3])
 
 
 def test_an_npz_gives_samples_labels_and_class_names(tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", x=X, y=Y, classes=np.array(["cat", "dog"]))
-    samples = open_npz(tmp_path / "a.npz", labelled=True)
+    samples = open_npz_samples(tmp_path / "a.npz", labelled=True)
     assert samples.labels is not None
     assert samples.labels.classes == ("cat", "dog")
     np.savez(tmp_path / "b.npz", x=X, y=Y * 5 - 3)
-    labels = open_npz(tmp_path / "b.npz", labelled=True).labels
+    labels = open_npz_samples(tmp_path / "b.npz", labelled=True).labels
     assert labels is not None
     assert (labels.classes, labels.values.tolist()) == (("-3", "2"), [0, 1, 1, 0])
 
@@ -105,9 +105,9 @@ class Bomb:
 def test_labels_are_not_touched_unless_wanted(tmp_path: Path) -> None:
     bomb = np.array([Bomb()], dtype=object)
     np.savez(tmp_path / "a.npz", x=X, y=bomb, classes=bomb)
-    assert open_npz(tmp_path / "a.npz", labelled=False).labels is None
+    assert open_npz_samples(tmp_path / "a.npz", labelled=False).labels is None
     with pytest.raises(DataError, match="pickled objects"):
-        open_npz(tmp_path / "a.npz", labelled=True)
+        open_npz_samples(tmp_path / "a.npz", labelled=True)
 
 
 def test_files_that_are_no_samples_are_refused(tmp_path: Path) -> None:
@@ -138,10 +138,10 @@ def test_files_that_are_no_samples_are_refused(tmp_path: Path) -> None:
     }
     for name, message in messages.items():
         with pytest.raises(DataError, match=message):
-            open_npz(tmp_path / f"{name}.npz", labelled=True)
+            open_npz_samples(tmp_path / f"{name}.npz", labelled=True)
 
 
 def test_the_fingerprint_knows_content_and_order_but_not_labels() -> None:
-    assert fingerprint(array_samples(X, Y)) == fingerprint(array_samples(X.astype(np.float32)))
-    assert fingerprint(array_samples(X)) != fingerprint(array_samples(X[::-1]))
-    assert fingerprint(array_samples(X)) != fingerprint(array_samples(X.reshape(6, 2)))
+    assert fingerprint(make_array_samples(X, Y)) == fingerprint(make_array_samples(X.astype(np.float32)))
+    assert fingerprint(make_array_samples(X)) != fingerprint(make_array_samples(X[::-1]))
+    assert fingerprint(make_array_samples(X)) != fingerprint(make_array_samples(X.reshape(6, 2)))

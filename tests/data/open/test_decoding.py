@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.data.open.decoding import check_file, decode, pixels, shape_of
+from paretoda.data.open.decoding import check_file, decode, read_pixels, read_shape
 from paretoda.errors import DataError
 
 RED, GREEN = (200, 30, 30), (20, 180, 40)
@@ -31,7 +31,7 @@ def test_every_format_is_decoded(tmp_path: Path, name: str) -> None:
     assert found.dtype == np.uint8
     assert near(found[5, 5], RED, 40)
     assert near(found[5, -5], GREEN, 40)
-    assert shape_of(tmp_path / name)[:2] == (24, 40)
+    assert read_shape(tmp_path / name)[:2] == (24, 40)
 
 
 @pytest.mark.parametrize("mode", ["CMYK", "YCbCr", "P"])
@@ -85,7 +85,7 @@ def test_sixteen_bits_become_eight(tmp_path: Path, suffix: str) -> None:
     deep = (np.arange(256, dtype=np.uint16) * 257).reshape(16, 16)
     Image.fromarray(deep).save(tmp_path / f"a.{suffix}")
     assert (decode(tmp_path / f"a.{suffix}") == np.arange(256).reshape(16, 16)).all()
-    assert shape_of(tmp_path / f"a.{suffix}") == (16, 16, 1)
+    assert read_shape(tmp_path / f"a.{suffix}") == (16, 16, 1)
 
 
 def test_float_images_are_scaled_or_refused(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_photographs_are_turned_upright(tmp_path: Path, orientation: int, shape:
     exif[0x0112] = orientation
     halves().save(tmp_path / "a.jpg", exif=exif, quality=95)
     found = decode(tmp_path / "a.jpg")
-    assert found.shape[:2] == shape == shape_of(tmp_path / "a.jpg")[:2]
+    assert found.shape[:2] == shape == read_shape(tmp_path / "a.jpg")[:2]
     if left:
         assert near(found[12, 3], left, 25)
     else:  # turned clockwise: left becomes the top
@@ -164,4 +164,4 @@ def test_a_wrong_checksum_in_a_png_is_found_by_the_quick_check(tmp_path: Path) -
 
 def test_pixels_of_an_open_image_are_those_of_the_file(tmp_path: Path) -> None:
     halves().save(tmp_path / "a.png")
-    assert (pixels(halves()) == decode(tmp_path / "a.png")).all()
+    assert (read_pixels(halves()) == decode(tmp_path / "a.png")).all()

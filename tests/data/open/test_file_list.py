@@ -21,7 +21,7 @@ def test_it_is_the_list_of_the_paths(names, random) -> None:
     assert files.names() == names
     assert list(files) == [files[place] for place in range(len(names))] == [Path("/data") / name for name in names]
     places = [random.randrange(len(names)) for _ in range(5)] if names else []
-    assert files.kept(np.array(places, dtype=np.int64)).names() == [names[place] for place in places]
+    assert files.select(np.array(places, dtype=np.int64)).names() == [names[place] for place in places]
 
 
 def test_a_position_beyond_its_end_is_an_error_and_one_before_its_start_counts_from_the_end() -> None:

@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from paretoda.data.open.files import checked
-from paretoda.data.open.folders import labelled_folder, unlabelled_folder
+from paretoda.data.open.files import check_samples
+from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.samples import fingerprint
 from paretoda.errors import DataError
 
@@ -20,13 +20,13 @@ def with_a_bad_one(paint, tmp_path: Path) -> Path:
 
 def test_a_bad_file_stops_and_is_named(with_a_bad_one: Path) -> None:
     with pytest.raises(DataError, match=r"a/1\.png is damaged .*--skip-bad"):
-        checked(labelled_folder(with_a_bad_one), skip_bad=False, progress=None)
+        check_samples(open_labelled_folder(with_a_bad_one), skip_bad=False, progress=None)
 
 
 def test_bad_files_are_left_out_when_asked_with_their_labels(with_a_bad_one: Path) -> None:
     calls: list[tuple[int, int]] = []
-    samples = checked(
-        labelled_folder(with_a_bad_one), skip_bad=True, progress=lambda done, total: calls.append((done, total))
+    samples = check_samples(
+        open_labelled_folder(with_a_bad_one), skip_bad=True, progress=lambda _, done, total: calls.append((done, total))
     )
     assert samples.names(range(5)) == ["a/0.png", "a/2.png", "b/0.png", "b/1.png", "b/2.png"]
     assert samples.labels is not None
@@ -38,18 +38,18 @@ def test_bad_files_are_left_out_when_asked_with_their_labels(with_a_bad_one: Pat
 def test_nothing_but_bad_files_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "1.png").write_text("x")
     with pytest.raises(DataError, match="none of the 1 image files"):
-        checked(unlabelled_folder(tmp_path), skip_bad=True, progress=None)
+        check_samples(open_unlabelled_folder(tmp_path), skip_bad=True, progress=None)
 
 
 def test_the_fingerprint_follows_the_content(paint, tmp_path: Path) -> None:
     paint("a/1.png", seed=1)
     paint("a/2.png", seed=2)
-    before = fingerprint(unlabelled_folder(tmp_path))
-    assert before == fingerprint(unlabelled_folder(tmp_path))
+    before = fingerprint(open_unlabelled_folder(tmp_path))
+    assert before == fingerprint(open_unlabelled_folder(tmp_path))
     paint("a/2.png", seed=3)
-    assert before != fingerprint(unlabelled_folder(tmp_path))
+    assert before != fingerprint(open_unlabelled_folder(tmp_path))
 
 
 def test_shapes_come_from_headers(paint, tmp_path: Path) -> None:
     paint("1.png", size=(7, 5))
-    assert unlabelled_folder(tmp_path).shapes() == [(5, 7, 3)]
+    assert open_unlabelled_folder(tmp_path).shapes() == [(5, 7, 3)]

@@ -4,7 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from paretoda.data.open.folders import find_images, labelled_folder, unlabelled_folder
+from paretoda.data.open.folders import find_images, open_labelled_folder, open_unlabelled_folder
 from paretoda.data.samples import fingerprint
 from paretoda.errors import DataError
 
@@ -13,7 +13,7 @@ def test_sub_folders_are_classes_and_deeper_ones_are_not(paint, tmp_path: Path) 
     paint("dog/1.png")
     paint("dog/old/deep/2.png")
     paint("Bär und Co/3.png")
-    samples = labelled_folder(tmp_path)
+    samples = open_labelled_folder(tmp_path)
     assert samples.labels is not None
     assert samples.labels.classes == ("Bär und Co", "dog")
     assert samples.names(range(3)) == ["Bär und Co/3.png", "dog/1.png", "dog/old/deep/2.png"]
@@ -29,8 +29,8 @@ def test_hidden_files_and_other_files_are_no_images(paint, tmp_path: Path) -> No
     images, others = find_images(tmp_path)
     assert [path.name for path in images] == ["1.png", "1.JPG"]
     assert others == 2
-    assert len(labelled_folder(tmp_path)) == len(unlabelled_folder(tmp_path)) == 2
-    assert "2 files that are no images" in unlabelled_folder(tmp_path).notes[0]
+    assert len(open_labelled_folder(tmp_path)) == len(open_unlabelled_folder(tmp_path)) == 2
+    assert "2 files that are no images" in open_unlabelled_folder(tmp_path).notes[0]
 
 
 def test_links_are_followed_but_not_in_circles(paint, tmp_path: Path) -> None:
@@ -38,11 +38,11 @@ def test_links_are_followed_but_not_in_circles(paint, tmp_path: Path) -> None:
     (tmp_path / "data" / "a").mkdir(parents=True)
     (tmp_path / "data" / "b").symlink_to(tmp_path / "elsewhere")
     (tmp_path / "data" / "a" / "up").symlink_to(tmp_path / "data")
-    assert len(unlabelled_folder(tmp_path / "data")) == 1
+    assert len(open_unlabelled_folder(tmp_path / "data")) == 1
 
 
 def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
-    for opened in (labelled_folder, unlabelled_folder):
+    for opened in (open_labelled_folder, open_unlabelled_folder):
         with pytest.raises(DataError, match="no image files"):
             opened(tmp_path)
 
@@ -50,14 +50,14 @@ def test_an_empty_folder_is_an_error(tmp_path: Path) -> None:
 def test_images_without_class_folders_are_no_labelled_set(paint, tmp_path: Path) -> None:
     paint("1.png")
     with pytest.raises(DataError, match="images but no labels"):
-        labelled_folder(tmp_path)
+        open_labelled_folder(tmp_path)
 
 
 def test_what_is_left_out_of_a_labelled_folder_is_said(paint, tmp_path: Path) -> None:
     paint("a/1.png")
     paint("stray.png")
     (tmp_path / "nothing").mkdir()
-    notes = " ".join(labelled_folder(tmp_path).notes)
+    notes = " ".join(open_labelled_folder(tmp_path).notes)
     assert "no classes: nothing" in notes
     assert "1 images outside" in notes
 
@@ -70,7 +70,7 @@ def test_moving_files_between_sub_folders_changes_no_unlabelled_set(paint, tmp_p
     shutil.copytree(tmp_path / "one" / "a", tmp_path / "two" / "z")
     shutil.copytree(tmp_path / "one" / "b", tmp_path / "two" / "y")
     shutil.copytree(tmp_path / "one" / "c", tmp_path / "two" / "x" / "deep")
-    one, two = unlabelled_folder(tmp_path / "one"), unlabelled_folder(tmp_path / "two")
+    one, two = open_unlabelled_folder(tmp_path / "one"), open_unlabelled_folder(tmp_path / "two")
     assert fingerprint(one) == fingerprint(two)
     for left, right in zip(one.read(range(6)), two.read(range(6)), strict=True):
         assert np.array_equal(left, right)
@@ -80,6 +80,6 @@ def test_moving_files_between_sub_folders_changes_no_unlabelled_set(paint, tmp_p
 def test_a_name_that_is_no_text_can_still_be_written(paint, tmp_path: Path) -> None:
     source = paint("a/1.png")
     source.rename(Path(str(tmp_path / "a" / "caf\udce9.png")))
-    samples = unlabelled_folder(tmp_path)
+    samples = open_unlabelled_folder(tmp_path)
     assert samples.names([0])[0].encode("utf-8").decode() == "a/caf\ufffd.png"
     assert len(samples.read([0])) == 1

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 from paretoda.data.open import folders as index_cache
-from paretoda.data.open.folders import cache_folder, labelled_folder, unlabelled_folder, walk, walked
+from paretoda.data.open.folders import (
+    cache_folder,
+    open_labelled_folder,
+    open_unlabelled_folder,
+    scan_folder,
+    scan_with_cache,
+)
 
 FILES = ("a/1.png", "a/2.jpg", "b/deep/1.png", "b/notes.txt", "stray.png")
 
@@ -38,21 +44,23 @@ def kept() -> list[Path]:
 
 def same(folder: Path) -> bool:
     """Whether the index tells what a scan tells."""
-    return all(vars(walked(folder, by_class=how)) == vars(walk(folder, by_class=how)) for how in (True, False))
+    return all(
+        vars(scan_with_cache(folder, by_class=how)) == vars(scan_folder(folder, by_class=how)) for how in (True, False)
+    )
 
 
 @pytest.mark.parametrize("by_class", [True, False])
 def test_the_second_time_nothing_is_scanned(data: Path, by_class: bool, monkeypatch) -> None:
-    first = walked(data, by_class=by_class)
+    first = scan_with_cache(data, by_class=by_class)
     with monkeypatch.context() as patched:
         patched.setattr(os, "scandir", lambda *_: pytest.fail("it was scanned again"))
-        again = walked(data, by_class=by_class)
+        again = scan_with_cache(data, by_class=by_class)
     assert vars(again) == vars(first)
     assert len(kept()) == 1
 
 
 def test_samples_from_the_index_are_those_of_a_scan(data: Path) -> None:
-    for opened in (labelled_folder, unlabelled_folder):
+    for opened in (open_labelled_folder, open_unlabelled_folder):
         for _ in range(2):
             cached, fresh = opened(data, cached=True), opened(data)
             assert cached.paths.names() == fresh.paths.names()
@@ -84,7 +92,7 @@ def test_a_folder_that_has_just_changed_is_not_kept(data: Path) -> None:
 
 
 def test_a_damaged_index_is_as_good_as_none_and_is_made_again(data: Path) -> None:
-    walked(data, by_class=True)
+    scan_with_cache(data, by_class=True)
     file = kept()[0]
     whole = file.read_bytes()
     rng = np.random.default_rng(0)
@@ -104,7 +112,7 @@ def test_an_index_is_never_unpickled(data: Path) -> None:
         def __reduce__(self):
             return pytest.fail, ("it was unpickled",)
 
-    walked(data, by_class=True)
+    scan_with_cache(data, by_class=True)
     np.savez(kept()[0], facts=np.array([Bomb()], dtype=object), images=np.array([Bomb()], dtype=object))
     assert same(data)
 
@@ -116,10 +124,10 @@ def test_a_cache_that_cannot_be_written_changes_nothing(data: Path, tmp_path: Pa
 
 
 def test_the_index_can_be_switched_off_and_small_folders_have_none(data: Path, monkeypatch) -> None:
-    walked(data, by_class=True, cached=False)
+    scan_with_cache(data, by_class=True, cached=False)
     assert not kept()
     monkeypatch.setattr(index_cache, "_WORTH", len(FILES))
-    walked(data, by_class=True)
+    scan_with_cache(data, by_class=True)
     assert not kept()
 
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from paretoda.data.batching import split
+from paretoda.data.batching import split_positions
 from paretoda.data.segmentation.build_pair import make_scene_pair
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.errors import DataError
@@ -37,8 +37,8 @@ def test_mismatches(write) -> None:
 
 
 @given(st.sets(st.integers(0, 11)), st.integers(0, 20), st.sampled_from([0.0, 0.1, 0.4]))
-@example(set(split(12, 0.4, 7, "split-source")[0].tolist()), 7, 0.4)
-@example(set(split(12, 0.4, 7, "split-source")[1].tolist()), 7, 0.4)
+@example(set(split_positions(12, 0.4, 7, "split-source")[0].tolist()), 7, 0.4)
+@example(set(split_positions(12, 0.4, 7, "split-source")[1].tolist()), 7, 0.4)
 def test_both_parts_of_the_source_have_a_label_whichever_images_have_none(labelled, seed, held_out) -> None:
     x = np.zeros((12, 4, 5, 3), np.uint8)
     y = np.full((12, 4, 5), 255, np.uint8)

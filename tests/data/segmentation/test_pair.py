@@ -8,7 +8,6 @@ import pytest
 import torch
 from torch import Tensor
 
-from paretoda.data.pair import DomainPair
 from paretoda.data.segmentation.build_pair import make_scene_pair
 from paretoda.data.segmentation.opening import open_scenes
 from paretoda.data.segmentation.pair import ScenePair
@@ -78,8 +77,8 @@ def test_labels_follow_their_images_and_indices_name_both() -> None:
 
 def test_the_target_is_the_same_in_every_step() -> None:
     pair = pair_of(ScenePairSettings(batch_size=4, seed=3, least_target=2, scales=(0.5, 1.5)))
-    whole = torch.cat(list(pair.whole("target", 5)))
-    sources = torch.cat(list(pair.whole("source", 5)))
+    whole = torch.cat(list(pair.inputs("target", 5)))
+    sources = torch.cat(list(pair.inputs("source", 5)))
     changed = 0
     for step in range(12):
         batch = pair.batch(step)
@@ -91,7 +90,7 @@ def test_the_target_is_the_same_in_every_step() -> None:
 def test_chance_is_new_in_every_step() -> None:
     pair = make_scene_pair(scenes(2), scenes(4)[0], ScenePairSettings(batch_size=1, least_target=2))
     assert len(pair.source_train) == 1
-    plain = next(pair.labels_in_batches("source", 1))
+    plain = next(pair.label_maps("source", 1))
     mirrored = [torch.equal(pair.batch(step).labels, plain.flip(-1)) for step in range(20)]
     assert 3 < sum(mirrored) < 17
 
@@ -121,7 +120,7 @@ def test_no_image_of_training_or_of_the_guide_is_in_the_test_set(write, layout: 
     every = open_scenes(root, labelled=False)
     for seed in range(5):
         pair = make_scene_pair(source, root, replace(SETTINGS, seed=seed))
-        parts = [set(pair.target.samples.digests(pair.places(part))) for part in ("target", "held-out-target")]
+        parts = [set(pair.target.samples.digests(pair.positions(part))) for part in ("target", "held-out-target")]
         assert parts[0] | parts[1] == set(every.digests(range(len(every))))
         assert not parts[0] & parts[1]
         assert not (parts[0] | parts[1]) & hashes
@@ -129,23 +128,18 @@ def test_no_image_of_training_or_of_the_guide_is_in_the_test_set(write, layout: 
 
 def test_parts() -> None:
     pair = pair_of()
-    assert [len(pair.places(part)) for part in ("all-source", "all-target", "held-out-target")] == [30, 24, 2]
-    labels = torch.cat(list(pair.labels_in_batches("held-out-source", 2)))
+    assert [len(pair.positions(part)) for part in ("all-source", "all-target", "held-out-target")] == [30, 24, 2]
+    labels = torch.cat(list(pair.label_maps("held-out-source", 2)))
     assert torch.equal(labels, torch.from_numpy(scenes()[1][pair.source_held_out]).long())
-    assert sum(len(batch) for batch in pair.whole("all-source", 7)) == 30
+    assert sum(len(batch) for batch in pair.inputs("all-source", 7)) == 30
     assert pair.names("held-out-source") == [str(place) for place in pair.source_held_out]
     assert (pair.images("target", [1])[0] == scenes(24, seed=1)[0][pair.target_train[1]]).all()
     assert torch.equal(
-        pair.prediction_transform().evaluate(pair.images("target", [1])), next(pair.whole("target", 2))[1:]
+        pair.prediction_transform().evaluate(pair.images("target", [1])), next(pair.inputs("target", 2))[1:]
     )
     for part in ("target", "held-out-target", "all-target"):
         with pytest.raises(DataError, match="only the source has"):
-            pair.labels_in_batches(part, 2)
-
-
-def test_it_has_what_a_domain_pair_has() -> None:
-    ours = {"batch", "whole", "names", "images", "prediction_transform", "places", "kind", "input_shape"}
-    assert ours <= set(dir(DomainPair)) & set(dir(ScenePair))
+            pair.label_maps(part, 2)
 
 
 def test_frequencies_and_priors_are_of_the_training_part() -> None:
@@ -174,7 +168,7 @@ def test_a_translation_sees_raw_pixels_and_changes_the_source_alone() -> None:
     assert seen[0][2] != seen[1][2]
     changed.batch(0)
     assert seen[0][2] == seen[2][2]
-    assert torch.equal(next(plain.whole("source", 3)), next(changed.whole("source", 3)))
+    assert torch.equal(next(plain.inputs("source", 3)), next(changed.inputs("source", 3)))
     with pytest.raises(ValueError, match="translation made"):
         pair_of(translation=lambda source, *_: source[:, :1]).batch(0)
 
@@ -190,10 +184,10 @@ def test_a_translation_gets_a_target_of_the_sources_size() -> None:
 
 def test_scenes_that_do_not_fit_into_memory_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
     kept = pair_of()
-    monkeypatch.setattr("paretoda.data.segmentation.rows._MEMORY", 100)
+    monkeypatch.setattr("paretoda.data.rows._MEMORY", 100)
     read = pair_of()
-    assert len(kept.source.kept) == 30
-    assert len(read.source.kept) == len(read.source.kept_maps) == 0
+    assert len(kept.source.cached_images.kept) == 30
+    assert len(read.source.cached_images.kept) == len(read.source.cached_maps.kept) == 0
     assert all(torch.equal(getattr(kept.batch(2), name), getattr(read.batch(2), name)) for name in FIELDS)
 
 

@@ -13,10 +13,10 @@ from paretoda.data.segmentation.label_tables import (
     SYNTHIA,
     TABLES,
     LabelTable,
-    colours_of,
+    choose_colours,
     find_table,
-    palette,
-    plain_table,
+    make_palette,
+    make_plain_table,
 )
 from paretoda.errors import DataError
 
@@ -40,8 +40,9 @@ def test_ids() -> None:
 def test_names_stand_where_they_belong() -> None:
     assert [CITYSCAPES.names[k] for k in (0, 8, 10, 13, 18)] == ["road", "vegetation", "sky", "car", "bicycle"]
     assert CITYSCAPES.colours[13] == (0, 0, 142)
-    assert len(SYNTHIA.occurring) == 16
-    assert {SYNTHIA.names[cls] for cls in set(range(19)) - set(SYNTHIA.occurring)} == {"terrain", "truck", "train"}
+    occurring = {cls for _, cls in SYNTHIA.ids}
+    assert len(occurring) == 16
+    assert {SYNTHIA.names[cls] for cls in set(range(19)) - occurring} == {"terrain", "truck", "train"}
     assert CAMVID.names[4:7] == ("pavement", "tree", "sign_symbol")
 
 
@@ -69,16 +70,16 @@ def test_an_unknown_id_is_named_and_every_other_becomes_its_class(name: str, val
 
 @given(st.integers(1, 254))
 def test_generated_colours_differ_and_are_not_black(count: int) -> None:
-    colours = palette(count)
+    colours = make_palette(count)
     assert len(set(colours)) == count
     assert (0, 0, 0) not in colours
-    assert colours == palette(count + 1)[:count]
+    assert colours == make_palette(count + 1)[:count]
 
 
 def test_known_names_have_their_colours() -> None:
-    assert colours_of(["sky", "sign_symbol"]) == (CAMVID.colours[0], CAMVID.colours[6])
-    assert plain_table(CITYSCAPES.names).colours == CITYSCAPES.colours
-    assert colours_of(["sky", "dragon"]) == palette(2)
+    assert choose_colours(["sky", "sign_symbol"]) == (CAMVID.colours[0], CAMVID.colours[6])
+    assert make_plain_table(CITYSCAPES.names).colours == CITYSCAPES.colours
+    assert choose_colours(["sky", "dragon"]) == make_palette(2)
 
 
 def test_a_wrong_table() -> None:

@@ -12,7 +12,7 @@ from paretoda.data.segmentation.translation import (
     fourier_transfer,
     histogram_transfer,
     mixed_spectrum,
-    opponent,
+    opponent_colours,
     reinhard_transfer,
 )
 from paretoda.errors import DataError
@@ -95,8 +95,8 @@ def test_fda_refuses_windows_that_do_not_fit(beta: float) -> None:
 def test_reinhard_gives_the_target_mean_and_deviation(seed: int, size) -> None:
     source, target = photos(seed, 2, *size), photos(seed + 1, 2, *size)
     result = reinhard_transfer(source, target)
-    assert torch.allclose(opponent(result).mean((2, 3)), opponent(target).mean((2, 3)), atol=1e-2)
-    assert torch.allclose(opponent(result).std((2, 3)), opponent(target).std((2, 3)), atol=1e-2)
+    assert torch.allclose(opponent_colours(result).mean((2, 3)), opponent_colours(target).mean((2, 3)), atol=1e-2)
+    assert torch.allclose(opponent_colours(result).std((2, 3)), opponent_colours(target).std((2, 3)), atol=1e-2)
     assert torch.allclose(result.mean((2, 3)), target.mean((2, 3)), atol=1e-2)
 
 
@@ -107,7 +107,9 @@ def test_reinhard_does_not_blow_up_what_has_no_contrast() -> None:
         result = reinhard_transfer(source, target)
         assert torch.allclose(result.mean((2, 3)), target.mean((2, 3)), atol=1e-2)
         assert result.abs().max() < 1000
-    assert torch.allclose(opponent(reinhard_transfer(grey, target))[:, 1:].std((2, 3)), torch.zeros(2), atol=1e-2)
+    assert torch.allclose(
+        opponent_colours(reinhard_transfer(grey, target))[:, 1:].std((2, 3)), torch.zeros(2), atol=1e-2
+    )
 
 
 @settings(max_examples=25)

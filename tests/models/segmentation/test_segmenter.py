@@ -21,7 +21,7 @@ from paretoda.models.segmentation.segmenter import (
     segmenter_from_description,
     segmenter_groups,
 )
-from paretoda.training.optimisers import polynomial, set_learning_rates
+from paretoda.training.optimisers import polynomial_decay, set_learning_rates
 from paretoda.types import Model
 
 SHAPES = [(1, 1), (2, 1), (1, 2)]
@@ -132,7 +132,7 @@ def test_the_classifiers_of_deeplab_learn_ten_times_as_fast_at_every_step():
     optimiser = torch.optim.SGD(segmenter_groups(model, 2.5e-4), lr=1.0, foreach=False)
     seen = []
     for step in range(11):
-        set_learning_rates(optimiser, polynomial(step / 10))
+        set_learning_rates(optimiser, polynomial_decay(step / 10))
         slow, fast = (group["lr"] for group in optimiser.param_groups)
         assert fast == pytest.approx(10 * slow)
         seen.append(slow)

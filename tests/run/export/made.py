@@ -5,7 +5,7 @@ from pathlib import Path
 import torch
 from torch import nn
 
-from paretoda.data.scaling import FeatureTransform, identity
+from paretoda.data.scaling import FeatureTransform, identity_transform
 from paretoda.data.segmentation import SceneTransform
 from paretoda.data.transforms import ImageTransform
 from paretoda.models.backbones import make_backbone
@@ -46,7 +46,7 @@ def features() -> ClassificationPredictor:
 
 def hypernetwork() -> ClassificationPredictor:
     model = make_model("mlp", (7,), 3, bottleneck=8, losses=("source", "alignment"))
-    return ClassificationPredictor(CLASSES, identity(7), model)
+    return ClassificationPredictor(CLASSES, identity_transform(7), model)
 
 
 def digits(backbone: str = "cnn", channels: int = 1) -> ClassificationPredictor:

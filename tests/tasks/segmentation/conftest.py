@@ -5,7 +5,7 @@ import pytest
 from PIL import Image
 
 from paretoda import segment
-from paretoda.data.drawn.streets import DRIVING_CLASSES, driving_scenes
+from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 
 SIZE = (48, 64)
 QUICK = {"steps": 4, "batch_size": 2, "evaluate_every": 2, "refresh_every": 2, "device": "cpu"}
@@ -14,8 +14,8 @@ QUICK = {"steps": 4, "batch_size": 2, "evaluate_every": 2, "refresh_every": 2, "
 @pytest.fixture(scope="session")
 def streets():
     """Source (x, y, classes) and target x, of other streets."""
-    x, y = driving_scenes(12, seed=0, gap=1.0, size=SIZE)
-    z, truth = driving_scenes(24, seed=1, gap=0.0, size=SIZE)
+    x, y = draw_driving_scenes(12, seed=0, gap=1.0, size=SIZE)
+    z, truth = draw_driving_scenes(24, seed=1, gap=0.0, size=SIZE)
     return (x, y, list(DRIVING_CLASSES)), z, truth
 
 

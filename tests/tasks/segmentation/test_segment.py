@@ -12,7 +12,7 @@ from paretoda import segment
 from paretoda.data.segmentation import open_scenes
 from paretoda.errors import RunError, SettingsError
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
-from paretoda.report.scenes import hexadecimal
+from paretoda.report.label_maps import to_hex
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.tasks.segmentation.map_files import FileNames
 from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
@@ -87,7 +87,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     key = page.split("Scenes of the target")[1].split('class="views"')[0]
     assert all(
         f'<i style="--own:{colour}"></i>{name}</li>' in key
-        for name, colour in zip(run.classes, hexadecimal(run.model.colours), strict=True)
+        for name, colour in zip(run.classes, to_hex(run.model.colours), strict=True)
     )
     assert "oracle" not in page.split("<body")[1].lower().replace("oracle accuracy", "")
     refined = alone.probabilities(samples.read([0])[0], refined=True)

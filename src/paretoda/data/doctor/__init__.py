@@ -1,1 +1,1 @@
-"""The doctor: what is wrong or strange about a source and a target."""
+"""The doctor: finds what is wrong or unusual about a source and a target."""

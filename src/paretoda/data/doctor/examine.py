@@ -1,4 +1,4 @@
-"""The doctor: everything that is wrong or strange about a source and a target, not only the first error."""
+"""The doctor: everything that is wrong or unusual about a source and a target, not only the first error."""
 
 from __future__ import annotations
 
@@ -10,39 +10,40 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.build_pair import check_match, check_size, labels_in
-from paretoda.data.doctor.findings import Finding, attempt, shared_samples
-from paretoda.data.labels import listed
-from paretoda.data.open.arrays import ArraySamples, check_finite, reading_npz
+from paretoda.data.build_pair import check_match, check_size, require_labels
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
+from paretoda.data.labels import shorten_names
+from paretoda.data.open.arrays import ArraySamples, check_finite, open_npz_file
 from paretoda.data.open.datasets import DatasetSamples
-from paretoda.data.open.decoding import SUFFIXES, shape_of
-from paretoda.data.open.files import FileSamples, unreadable
-from paretoda.data.open.folders import find_images, visible_folders
+from paretoda.data.open.decoding import SUFFIXES, read_shape
+from paretoda.data.open.files import FileSamples, find_unreadable
+from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
-from paretoda.data.open.samples import described, open_unchecked
-from paretoda.data.samples import Progress, Samples
+from paretoda.data.open.samples import describe_origin, open_unchecked
+from paretoda.data.samples import Samples
 from paretoda.data.settings import PairSettings
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 _IMBALANCE = 10
 _RARE = 5
 
 
-def about_labels(source: Samples) -> list[Finding]:
-    """How many samples each class has, and whether that is enough and even."""
+def examine_labels(source: Samples) -> list[Finding]:
+    """Report how many samples each class has, and whether that is enough and balanced."""
     if source.labels is None:
         return []
     classes = source.labels.classes
     counts = np.bincount(source.labels.values, minlength=len(classes))
-    shown = listed([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
+    shown = shorten_names([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
     found = [Finding("info", "source", f"The source has {len(source)} samples of {len(classes)} classes: {shown}.")]
     absent = [name for name, count in zip(classes, counts, strict=True) if count == 0]
     if absent:
-        text = f"These classes have no source sample: {listed(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source sample: {shorten_names(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, count in zip(classes, counts, strict=True) if 0 < count < _RARE]
     if rare:
-        text = f"These classes have fewer than {_RARE} samples: {listed(rare)}; collect more, or merge classes."
+        text = f"These classes have fewer than {_RARE} samples: {shorten_names(rare)}; collect more, or merge classes."
         found.append(Finding("warning", "source", text))
     least, most = counts[counts > 0].min(), counts.max()
     if most > _IMBALANCE * least:
@@ -54,19 +55,19 @@ def about_labels(source: Samples) -> list[Finding]:
 _APART = 10.0
 
 
-def about_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
-    """Columns that say nothing."""
+def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
+    """Report features that are constant and so carry no information."""
     constant = np.flatnonzero((x == x[:1]).all(axis=0))
     if not len(constant):
         return []
-    columns = listed([str(column) for column in constant])
+    columns = shorten_names([str(column) for column in constant])
     count = f"{len(constant)} of {x.shape[1]}"
     text = f"{count} features are constant in the {domain} (columns {columns}); they can be removed."
     return [Finding("warning" if len(constant) == x.shape[1] else "info", domain, text)]
 
 
-def about_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
-    """Whether the domains were measured in the same units."""
+def examine_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> list[Finding]:
+    """Report features whose scales differ so much that the domains seem to be measured in different units."""
     (mean_s, std_s), (mean_t, std_t) = _moments(source), _moments(target)
     either = (std_s > 0) & (std_t > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -75,7 +76,7 @@ def about_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> li
     apart = np.flatnonzero((ratio > _APART) | (shift > _APART))
     if not len(apart):
         return []
-    columns = listed([str(column) for column in apart])
+    columns = shorten_names([str(column) for column in apart])
     text = (
         f"{len(apart)} of {len(ratio)} features have very different scales in source and target (columns {columns}); "
         "check their units, and keep the per-domain scaling."
@@ -95,29 +96,29 @@ Domain = Literal["source", "target"]
 _TINY = 8
 
 
-def readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
-    """The samples that can be decoded, None where none can, and why the others cannot."""
-    bad = unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
+def split_readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
+    """Return the samples that can be decoded, None where none can, and the errors of the others."""
+    bad = find_unreadable(samples.paths, range(len(samples)), thorough=True, progress=progress)
     keep = [place for place in range(len(samples)) if place not in bad]
-    return (samples.kept(keep) if keep else None), bad
+    return (samples.select(keep) if keep else None), bad
 
 
-def about_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
-    """How many files cannot be read, and the first names."""
+def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError], skipped: bool) -> list[Finding]:
+    """Report how many files cannot be read, with the first names."""
     if not bad:
         return []
-    names = listed(samples.names(list(bad)))
+    names = shorten_names(samples.names(list(bad)))
     text = f"{len(bad)} of {len(samples)} image files cannot be read ({names}); repair or delete them, or use skip_bad."
     return [Finding("warning" if skipped and len(bad) < len(samples) else "error", domain, text)]
 
 
-def about_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
-    """Sizes and colours, where they are mixed."""
-    shapes = [shape_of(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
+def examine_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSamples) -> list[Finding]:
+    """Report mixed sizes and colours, and tiny images."""
+    shapes = [read_shape(path) for path in samples.paths] if isinstance(samples, FileSamples) else samples.shapes()
     sizes = Counter(f"{width}x{height}" for height, width, _ in shapes)
     found = []
     if len(sizes) > 1:
-        common = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+        common = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
         text = f"The images have {len(sizes)} sizes: {common}; all are resized to one square."
         found.append(Finding("info", domain, text))
     if len({shape[2] for shape in shapes}) > 1:
@@ -131,20 +132,20 @@ def about_images(domain: Domain, samples: ArraySamples | DatasetSamples | FileSa
     return found
 
 
-def hidden_labels(target: Any) -> bool:
-    """Whether the target brings labels along; only that they exist is looked at, never what they say."""
+def has_hidden_labels(target: Any) -> bool:
+    """Return whether the target comes with labels; only their existence is checked, never their content."""
     if isinstance(target, tuple):
         return len(target) > 1 and target[1] is not None
     if not isinstance(target, (str, Path)):
         return False
     path = Path(target).expanduser()
     if path.is_dir():
-        return len([sub for sub in visible_folders(path) if find_images(sub)[0]]) > 1
+        return len([sub for sub in list_visible_folders(path) if find_images(sub)[0]]) > 1
     if path.is_file() and path.suffix.lower() == ".npz":
         try:
-            with reading_npz(path) as file:
+            with open_npz_file(path) as file:
                 return "y" in file.files
-        except DataError:  # opening it says what is wrong
+        except DataError:  # opening the file reports what is wrong
             return False
     return path.is_file() and path.suffix.lower() not in SUFFIXES and _list_has_labels(path)
 
@@ -165,24 +166,34 @@ Opened = ArraySamples | DatasetSamples | FileSamples
 def examine(
     source: Any, target: Any, settings: PairSettings | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """All findings, errors first; without an error, `make_pair` accepts the data.
+    """Return all findings about two domains, errors first; without an error, `make_pair` accepts the data.
 
     Args:
-        source: as for `make_pair`.
-        target: as for `make_pair`.
-        settings: `skip_bad` and `least_target` count.
-        progress: called while image files are decoded.
+        source: Source, as for `make_pair`.
+        target: Target, as for `make_pair`.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        progress: Called while image files are decoded.
+
+    Returns:
+        The findings: errors, then warnings, then information.
+
+    Examples:
+        >>> import numpy as np
+        >>> x, z = np.random.default_rng(0).normal(size=(2, 300, 3))
+        >>> for finding in examine((x, np.arange(300) % 2), z):
+        ...     print(finding.severity, finding.message)
+        info The source has 300 samples of 2 classes: 0 150, 1 150.
     """
     settings = settings or PairSettings()
     found: list[Finding] = []
-    ours = _source(source, found)
+    ours = _open_source(source, found)
     theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
-    if hidden_labels(target):
+    if has_hidden_labels(target):
         found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
-    ours = ours and _content("source", source, ours, settings, found, progress)
-    theirs = theirs and _content("target", target, theirs, settings, found, progress)
+    ours = ours and _examine_content("source", source, ours, settings, found, progress)
+    theirs = theirs and _examine_content("target", target, theirs, settings, found, progress)
     if ours is not None:
-        found += about_labels(ours)
+        found += examine_labels(ours)
     if theirs is not None:
         attempt(partial(check_size, theirs, settings.least_target), "target", found)
         if settings.least_target <= len(theirs) < _COMFORTABLE:
@@ -192,22 +203,22 @@ def examine(
             )
             found.append(Finding("warning", "target", text))
     if ours is not None and theirs is not None:
-        _both(ours, theirs, found)
-    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+        _examine_both(ours, theirs, found)
+    return sort_findings(found)
 
 
-def _source(source: Any, found: list[Finding]) -> Opened | None:
+def _open_source(source: Any, found: list[Finding]) -> Opened | None:
     samples = attempt(partial(open_unchecked, source, labelled=True), "source", found)
     if samples is not None:
-        attempt(partial(labels_in, samples), "source", found)
+        attempt(partial(require_labels, samples), "source", found)
         return samples
     if isinstance(source, (str, Path)) and not Path(source).expanduser().exists():
         return None
-    # The labels are wrong, but the rest can still be looked at; its errors, if any, have just been told.
+    # The labels are wrong, but the rest can still be examined; its errors, if any, are among the findings already.
     return attempt(partial(open_unchecked, source, labelled=False), "source", [])
 
 
-def _content(
+def _examine_content(
     domain: Literal["source", "target"],
     what: Any,
     samples: Opened,
@@ -216,25 +227,25 @@ def _content(
     progress: Progress | None,
 ) -> Opened | None:
     if isinstance(samples, FileSamples):
-        good, bad = readable(samples, progress)
-        found += about_files(domain, samples, bad, settings.skip_bad)
+        good, bad = split_readable(samples, progress)
+        found += examine_files(domain, samples, bad, settings.skip_bad)
         if good is None:
             return None
         samples = good
     found += [Finding("info", domain, note) for note in samples.notes]
     if isinstance(samples, ArraySamples) and samples.kind == "features":
-        attempt(partial(check_finite, samples.x, described(what)), domain, found)
-        found += about_features(domain, samples.x)
+        attempt(partial(check_finite, samples.x, describe_origin(what)), domain, found)
+        found += examine_features(domain, samples.x)
     else:
-        found += about_images(domain, samples)
+        found += examine_images(domain, samples)
     return samples
 
 
-def _both(source: Opened, target: Opened, found: list[Finding]) -> None:
+def _examine_both(source: Opened, target: Opened, found: list[Finding]) -> None:
     before = len(found)
     attempt(partial(check_match, source, target), "both", found)
     if len(found) > before:
         return
     if isinstance(source, ArraySamples) and isinstance(target, ArraySamples) and source.kind == "features":
-        found += about_scales(source.x, target.x)
-    found += shared_samples(source, target, "samples")
+        found += examine_scales(source.x, target.x)
+    found += find_shared_samples(source, target, "samples")

@@ -1,12 +1,12 @@
-"""What the doctor says about data."""
+"""Findings of the doctor about data."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeVar
+from typing import Literal, TypeVar, get_args
 
-from paretoda.data.samples import Index
+from paretoda.data.samples import SampleSet
 from paretoda.errors import DataError
 
 Severity = Literal["error", "warning", "info"]
@@ -19,9 +19,9 @@ class Finding:
     """One fact about the data.
 
     Args:
-        severity: an error stops `adapt`, a warning may cost accuracy, the rest is good to know.
-        domain: which data it concerns: "source", "target", "both", or a benchmark or one of its domains.
-        message: the fact, and what to do, in one sentence.
+        severity: An error stops `adapt`, a warning may cost accuracy, information is good to know.
+        domain: The data concerned: "source", "target", "both", or a benchmark or one of its domains.
+        message: The fact, and what to do, in one sentence.
     """
 
     severity: Severity
@@ -29,27 +29,13 @@ class Finding:
     message: str
 
 
-class Hashed(Protocol):
-    """Samples as far as duplicates are looked for."""
-
-    def __len__(self) -> int: ...
-
-    def digests(self, index: Index) -> list[str]:
-        """A hash of each sample's content."""
-        ...
-
-    def names(self, index: Index) -> list[str]:
-        """What a table calls these samples."""
-        ...
-
-
-def shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
-    """A warning where the target has samples of the source.
+def find_shared_samples(source: SampleSet, target: SampleSet, what: str) -> list[Finding]:
+    """Return a warning where the target has samples of the source.
 
     Args:
-        source: of it at most 20,000 are looked at.
-        target: likewise.
-        what: the target's samples are called.
+        source: Samples of the source, of which at most 20,000 are compared.
+        target: Samples of the target, of which at most 20,000 are compared.
+        what: What the message calls the samples.
     """
     known = set(source.digests(range(min(len(source), _CAP))))
     digests = target.digests(range(min(len(target), _CAP)))
@@ -64,9 +50,14 @@ def shared_samples(source: Hashed, target: Hashed, what: str) -> list[Finding]:
 
 
 def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Result | None:
-    """The result, or None after the error has become a finding."""
+    """Return the result of the work, or None after its error has become a finding."""
     try:
         return work()
     except DataError as error:
         found.append(Finding("error", domain, f"{error}."))
         return None
+
+
+def sort_findings(found: list[Finding]) -> list[Finding]:
+    """Return the findings, errors first, then warnings, otherwise in their order."""
+    return sorted(found, key=lambda finding: get_args(Severity).index(finding.severity))

@@ -1,1 +1,1 @@
-"""Data sets that are drawn by the library itself and need no files."""
+"""Drawn data sets that need no files."""

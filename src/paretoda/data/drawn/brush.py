@@ -12,7 +12,7 @@ from PIL import Image, ImageDraw, ImageFilter
 Colour = tuple[int, int, int]
 Floats = NDArray[np.float64]
 
-# What a thing looks like: muted colour, spread of its brightness (in logarithms), saturated colour.
+# Appearance of a material: muted colour, spread of its brightness (in logarithms), saturated colour.
 MATERIALS: dict[str, tuple[Colour, float, Colour]] = {
     "sky": ((240, 244, 246), 0.03, (90, 170, 255)),
     "brick": ((100, 84, 76), 0.50, (214, 84, 40)),
@@ -48,7 +48,7 @@ class Paint:
     """The colours of one scene.
 
     Args:
-        rng: chance of its own, so that no colour moves a shape.
+        rng: Random generator of the colours only, so that no colour changes a shape.
         gap: 0 for muted, textured, shaded, blurred and noisy; 1 for flat and saturated.
     """
 
@@ -57,26 +57,26 @@ class Paint:
 
     def __post_init__(self) -> None:
         least, most = max(0.0, 2 * self.gap - 1), min(1.0, 2 * self.gap)
-        # Scenes of one gap differ; its mean they keep. Colours and photography differ independently of each other.
+        # Scenes of one gap differ around its mean; colours and photography vary independently.
         self.vivid, self.smooth = (least + (most - least) * self.rng.random() for _ in range(2))
         dusk = self.rng.random() < 0.18
         self.exposure = self.rng.uniform(0.3, 0.6) if dusk else self.rng.uniform(0.6, 1.35)
         self.sky_light = self.rng.uniform(0.5, 0.85) if dusk else self.rng.uniform(0.97, 1.12)
-        self.sides = self.rng.uniform(0.55, 1.15, 2)  # how much light falls on the left and on the right row of houses
+        self.sides = self.rng.uniform(0.55, 1.15, 2)  # light on the left and on the right row of houses
         self.tint = np.exp(self.rng.normal(0, 0.05) * np.array([1, 0, -1]))  # warm or cold light
         self.flat_light = self.rng.uniform(0.45, 1.1)
         self.stray = self.rng.uniform(0, 1, len(MATERIALS)) * self.rng.uniform(0.2, 1)
         self.strange = self.rng.uniform(0, 255, (len(MATERIALS), 3))
 
     def colour(self, material: str, depth: float = 0.0, shade: float = 1.0) -> Colour:
-        """A colour of this material, drawn anew at each call.
+        """Return a colour of this material, drawn anew at each call.
 
         Args:
-            material: a key of `MATERIALS`, or "car" or "clothes", whose saturated colours are many.
-            depth: metres from the camera; the far is pale.
-            shade: how much light falls on it, 1 for all.
+            material: A key of `MATERIALS`, or "car" or "clothes", which have many saturated colours.
+            depth: Metres from the camera; distant things are pale.
+            shade: Amount of light on it, 1 for full light.
         """
-        muted, spread, vivid = self._look(material)
+        muted, spread, vivid = self._appearance(material)
         brightness = np.exp(self.rng.normal(0, spread))
         hue = np.exp(self.rng.normal(0, 0.01 if material in _GREY else 0.05, 3))
         light = self.sky_light if material == "sky" else self.exposure
@@ -85,9 +85,9 @@ class Paint:
             haze = 0.6 * (1 - np.exp(-depth / 110))
             camera = camera * (1 - haze) + 150 * self.sky_light * min(1.0, self.exposure) * haze
         flat = np.array(vivid) * (1.0 if material == "sky" else self.flat_light)
-        return _rgb(camera * (1 - self.vivid) + flat * self.vivid)
+        return _to_rgb(camera * (1 - self.vivid) + flat * self.vivid)
 
-    def _look(self, material: str) -> tuple[Colour | Floats, float, Colour | Floats]:
+    def _appearance(self, material: str) -> tuple[Colour | Floats, float, Colour | Floats]:
         if material == "car":
             grey = self.rng.choice([30, 45, 70, 120, 190], p=[0.3, 0.2, 0.2, 0.15, 0.15])
             return grey * np.exp(self.rng.normal(0, 0.13, 3)), 0.15, self.rng.choice(_CARS)
@@ -95,28 +95,28 @@ class Paint:
             return self.rng.uniform(22, 70) * np.exp(self.rng.normal(0, 0.2, 3)), 0.2, self.rng.choice(_CLOTHES)
         muted, spread, vivid = MATERIALS[material]
         place = list(MATERIALS).index(material)
-        away = self.stray[place] * _FREEDOM.get(material, 0.8)  # how far from its usual colour it is in this scene
+        away = self.stray[place] * _FREEDOM.get(material, 0.8)  # distance from its usual colour in this scene
         strange = np.array([255, 255, 255]) if material == "sky" else self.strange[place]
         return muted, spread, (1 - away) * np.array(vivid) + away * strange
 
     def holes(self, shape: tuple[int, int]) -> NDArray[np.bool_]:
-        """Where the sky shows through a crown of bare twigs; nowhere where all is flat."""
+        """Return where the sky shows through a crown of bare twigs; nowhere in flat scenes."""
         share = self.rng.uniform(0.1, 0.75) * (1 - self.smooth)
-        return self.rng.random(shape) * 0.6 + 0.4 * (clouds(shape, 6, self.rng) * 0.25 + 0.5) < share * 0.85
+        return self.rng.random(shape) * 0.6 + 0.4 * (smooth_noise(shape, 6, self.rng) * 0.25 + 0.5) < share * 0.85
 
-    def developed(self, image: Image.Image, labels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
-        """The photograph: texture, light, blur and noise on the drawing, at half the drawing's size.
+    def develop(self, image: Image.Image, labels: NDArray[np.uint8], size: tuple[int, int]) -> NDArray[np.uint8]:
+        """Return the photograph: the drawing with texture, light, blur and noise, at half the drawing's size.
 
         Args:
-            image: the drawing, twice as large as the result.
-            labels: of the drawing, same size.
-            size: height and width of the result.
+            image: The drawing, twice as large as the result.
+            labels: Label map of the drawing, of the same size.
+            size: Height and width of the result.
         """
         real = 1 - self.smooth
         pixels = np.asarray(image, dtype=np.float64)
         amplitude = np.append(_TEXTURE, 0.1)[np.minimum(labels, len(_TEXTURE))]
-        grain = 0.5 * clouds(labels.shape, 2, self.rng) + 0.7 * clouds(labels.shape, 5, self.rng)
-        broad = np.where(labels == _SKY, 0.03, 0.1) * clouds(labels.shape, 48, self.rng)
+        grain = 0.5 * smooth_noise(labels.shape, 2, self.rng) + 0.7 * smooth_noise(labels.shape, 5, self.rng)
+        broad = np.where(labels == _SKY, 0.03, 0.1) * smooth_noise(labels.shape, 48, self.rng)
         pixels = pixels * np.exp(real * (amplitude * grain + broad))[..., None]
         pixels += self._bright_top(labels.shape) * (labels == _SKY)[..., None]
         small = Image.fromarray(np.clip(pixels, 0, 255).astype(np.uint8)).resize(size[::-1], Image.Resampling.BOX)
@@ -126,46 +126,46 @@ class Paint:
         return np.clip(result.round(), 0, 255).astype(np.uint8)
 
     def _bright_top(self, shape: tuple[int, ...]) -> Floats:
-        """The sky from its blue top down to its white horizon; only what a camera would see."""
+        """Return the change of the sky from its blue top to its white horizon, as a camera would see it."""
         height = np.linspace(1, -0.5, shape[0]).clip(0)[:, None, None]
         blue = self.rng.uniform(0, 1) ** 2 * np.array([-75.0, -38.0, -6.0])
         return (1 - self.vivid) * height * blue
 
 
-def clouds(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floats:
-    """Smooth noise of mean about 0 and deviation about 1.
+def smooth_noise(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -> Floats:
+    """Return smooth noise of mean about 0 and deviation about 1.
 
     Args:
-        shape: height and width.
-        grain: size of a spot in pixels.
-        rng: the only source of chance.
+        shape: Height and width.
+        grain: Size of a spot in pixels.
+        rng: Source of all randomness.
     """
     coarse = rng.normal(0, 1.3, (shape[0] // grain + 2, shape[1] // grain + 2)).astype(np.float32)
     fine = Image.fromarray(coarse).resize((shape[1], shape[0]), Image.Resampling.BILINEAR)
     return np.asarray(fine, dtype=np.float64)
 
 
-def _rgb(values: Floats) -> Colour:
+def _to_rgb(values: Floats) -> Colour:
     red, green, blue = (min(max(int(value), 0), 255) for value in values.tolist())
     return red, green, blue
 
 
 Point = tuple[float, float, float]
-"""Metres to the right of the camera, above the ground, ahead."""
+"""Metres to the right of the camera, above the ground and ahead."""
 NEAREST = 1.5
 SKY, BUILDING, POLE, ROAD, PAVEMENT, TREE, SIGN, FENCE, CAR, PEDESTRIAN, BICYCLIST = range(11)
 
 
 @dataclass(frozen=True)
 class Camera:
-    """A pinhole; the road bends before it.
+    """A pinhole camera before which the road bends.
 
     Args:
-        focal: in pixels.
-        centre: column of the vanishing point.
-        horizon: row of the horizon.
-        above: metres above the ground.
-        bend: curvature of the road, 1 / metres.
+        focal: Focal length in pixels.
+        centre: Column of the vanishing point.
+        horizon: Row of the horizon.
+        above: Metres above the ground.
+        bend: Curvature of the road, 1 / metres.
     """
 
     focal: float
@@ -175,7 +175,7 @@ class Camera:
     bend: float
 
     def __call__(self, point: Point) -> tuple[float, float]:
-        """Column and row of a point; what is too near is seen as at the nearest place."""
+        """Return column and row of a point; what is too near is moved to the nearest distance."""
         x, y, z = point
         z = max(z, NEAREST)
         x += self.bend * z * z / 2
@@ -183,12 +183,12 @@ class Camera:
 
 
 class Brush:
-    """Draws shapes, near over far, in the order of the calls.
+    """Draws shapes in the order of the calls, near over far.
 
     Args:
-        size: height and width of the canvas.
-        camera: that sees it.
-        paint: that gives the colours.
+        size: Height and width of the canvas.
+        camera: Camera that sees the scene.
+        paint: Colours of the scene.
     """
 
     def __init__(self, size: tuple[int, int], camera: Camera, paint: Paint) -> None:
@@ -201,11 +201,11 @@ class Brush:
         self._names = ImageDraw.Draw(self.labels)
 
     def polygon(self, points: Iterable[Point], label: int | None, colour: Colour) -> None:
-        """A flat shape in space; without a label it is a mark on what is there."""
+        """Draw a flat shape in space; without a label it is a mark on what is there."""
         self.flat([self.camera(point) for point in points], label, colour)
 
     def flat(self, outline: Sequence[tuple[float, float]], label: int | None, colour: Colour) -> None:
-        """A shape on the canvas."""
+        """Draw a shape given on the canvas."""
         limit = 4 * max(self.size)
         xy = [(min(max(x, -limit), limit), min(max(y, -limit), limit)) for x, y in outline]
         self._colours.polygon(xy, fill=colour)
@@ -215,7 +215,7 @@ class Brush:
     def upright(
         self, x: tuple[float, float], y: tuple[float, float], z: float, label: int | None, colour: Colour
     ) -> None:
-        """A rectangle that faces the camera, at least a pixel of the final picture wide."""
+        """Draw a rectangle that faces the camera, at least one pixel of the final picture wide."""
         left, top = self.camera((x[0], y[1], z))
         right, bottom = self.camera((x[1], y[0], z))
         spare = max(0.0, self.size[1] / 160 - (right - left)) / 2
@@ -223,25 +223,25 @@ class Brush:
         self.flat(box, label, colour)
 
     def disc(self, centre: Point, radius: float | tuple[float, float], label: int | None, colour: Colour) -> None:
-        """An ellipse that faces the camera, its radii in metres."""
+        """Draw an ellipse that faces the camera, with radii in metres."""
         box = self.box(centre, radius)
         self._colours.ellipse(box, fill=colour)
         if label is not None:
             self._names.ellipse(box, fill=label)
 
     def box(self, centre: Point, radius: float | tuple[float, float]) -> tuple[float, float, float, float]:
-        """Left, top, right and bottom of an ellipse."""
+        """Return left, top, right and bottom of an ellipse."""
         x, y = self.camera(centre)
         across, up = radius if isinstance(radius, tuple) else (radius, radius)
         scale = self.camera.focal / max(centre[2], NEAREST)
         return x - across * scale, y - up * scale, x + across * scale, y + up * scale
 
     def crown(self, discs: Sequence[tuple[Point, tuple[float, float]]], colours: tuple[Colour, Colour]) -> None:
-        """Foliage: its label covers all of it, its colours leave holes for what is behind.
+        """Draw foliage: its label covers all of it, its colours leave holes for what is behind.
 
         Args:
-            discs: whose union it is.
-            colours: of the light and of the dark half of it.
+            discs: Ellipses whose union it is.
+            colours: Colours of its light and of its dark half.
         """
         mask = Image.new("1", self.size[::-1])
         draw = ImageDraw.Draw(mask)

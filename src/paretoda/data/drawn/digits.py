@@ -1,4 +1,4 @@
-"""The embedded data set: digits printed in matplotlib's fonts, and scikit-learn's handwritten ones."""
+"""The embedded data set: digits printed in matplotlib's fonts, and scikit-learn's handwritten digits."""
 
 from __future__ import annotations
 
@@ -24,39 +24,34 @@ _CANVAS = 64
 _COARSE = 8  # scikit-learn's digits are 8x8
 
 
-def printed_to_handwritten() -> tuple[tuple[Images, NDArray[np.int64], tuple[str, ...]], Images]:
-    """The source (images, labels, class names) and the target's images, all 16x16, white on black.
-
-    The same arrays on every call. The target's labels are not among them.
-    """
-    return (*printed(), CLASSES), handwriting()
-
-
-def printed(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
-    """Digits in all fonts, equally often, slightly turned, scaled, shifted, thickened and blurred by noise.
+def draw_printed_digits(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
+    """Draw digits in all fonts, equally often, slightly rotated, scaled, shifted, thickened and noisy.
 
     Args:
-        count: number of images.
-        seed: of the changes.
+        count: Number of images.
+        seed: Seed of the changes.
+
+    Returns:
+        Images (count, 16, 16), white on black, and their labels (count,).
     """
-    fonts = [_font(name) for name in _FONTS]
+    fonts = [_load_font(name) for name in _FONTS]
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % len(CLASSES)
     images = [
-        _printed_digit(CLASSES[label], fonts[place // len(CLASSES) % len(fonts)], rng)
+        _draw_digit(CLASSES[label], fonts[place // len(CLASSES) % len(fonts)], rng)
         for place, label in enumerate(labels)
     ]
     return np.stack(images), labels.astype(np.int64)
 
 
-def handwriting() -> Images:
-    """The 1,797 handwritten digits, shape (1797, 16, 16)."""
+def load_handwritten_digits() -> Images:
+    """Return the 1,797 handwritten digits, shape (1797, 16, 16)."""
     coarse = _load_digits()["images"] * (255 / 16)
-    return np.stack([_enlarged(image) for image in coarse])
+    return np.stack([_enlarge(image) for image in coarse])
 
 
-def handwriting_labels() -> NDArray[np.int64]:
-    """ORACLE: the labels of `handwriting`, for evaluation only; nothing that trains may call this."""
+def load_handwritten_labels() -> NDArray[np.int64]:
+    """ORACLE: return the labels of the handwritten digits, for evaluation only; training must not call this."""
     labels: NDArray[np.int64] = _load_digits()["target"].astype(np.int64)
     return labels
 
@@ -67,18 +62,18 @@ def _load_digits() -> dict[str, NDArray[Any]]:
     return cast("dict[str, NDArray[Any]]", load_digits())
 
 
-def _font(name: str) -> ImageFont.FreeTypeFont:
+def _load_font(name: str) -> ImageFont.FreeTypeFont:
     import matplotlib  # noqa: PLC0415  (slow to import, and seldom needed)
 
     path = Path(matplotlib.get_data_path(), "fonts", "ttf", f"{name}.ttf")
     return ImageFont.truetype(path, size=_CANVAS)
 
 
-def _printed_digit(digit: str, font: ImageFont.FreeTypeFont, rng: np.random.Generator) -> Images:
-    glyph = _glyph(digit, font)
+def _draw_digit(digit: str, font: ImageFont.FreeTypeFont, rng: np.random.Generator) -> Images:
+    glyph = _draw_glyph(digit, font)
     if rng.random() < 0.3:
         glyph = glyph.filter(ImageFilter.MaxFilter(3))
-    # A handwritten digit fills its box from top to bottom: the glyph is stretched to nearly that height, too.
+    # A handwritten digit fills its box from top to bottom, so the glyph is stretched to nearly that height.
     height = _CANVAS * rng.uniform(0.8, 1.0)
     width = min(height * glyph.width / glyph.height * rng.uniform(0.85, 1.1), _CANVAS)
     glyph = glyph.resize((max(1, round(width)), round(height)), Image.Resampling.BILINEAR)
@@ -86,18 +81,18 @@ def _printed_digit(digit: str, font: ImageFont.FreeTypeFont, rng: np.random.Gene
     canvas.paste(glyph, ((_CANVAS - glyph.width) // 2, (_CANVAS - glyph.height) // 2))
     turned = canvas.rotate(rng.uniform(-10, 10), Image.Resampling.BILINEAR, translate=tuple(rng.integers(-4, 5, 2)))
     coarse = np.asarray(turned.resize((_COARSE, _COARSE), Image.Resampling.BOX), dtype=np.float64)
-    contrast = rng.uniform(0.7, 1.1) * 255 / coarse.max()  # thin strokes, too, are about as bright as ink
+    contrast = rng.uniform(0.7, 1.1) * 255 / coarse.max()  # thin strokes are about as bright as thick ones
     noisy = coarse * contrast + rng.normal(0, 12, coarse.shape) * (coarse > 0)
-    return _enlarged(noisy)
+    return _enlarge(noisy)
 
 
-def _glyph(digit: str, font: ImageFont.FreeTypeFont) -> Image.Image:
+def _draw_glyph(digit: str, font: ImageFont.FreeTypeFont) -> Image.Image:
     left, top, right, bottom = (round(edge) for edge in font.getbbox(digit))
     image = Image.new("L", (right - left, bottom - top))
     ImageDraw.Draw(image).text((-left, -top), digit, fill=255, font=font)
     return image
 
 
-def _enlarged(coarse: NDArray[np.float64]) -> Images:
+def _enlarge(coarse: NDArray[np.float64]) -> Images:
     pixels = Image.fromarray(np.clip(coarse, 0, 255).round().astype(np.uint8))
     return np.asarray(pixels.resize((SIDE, SIDE), Image.Resampling.BICUBIC))

@@ -1,4 +1,4 @@
-"""What stands still in a drawn street: the ground, houses, trees, fences, poles and signs."""
+"""Scenery of a drawn street: the ground, houses, trees, fences, poles and signs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from paretoda.data.drawn.brush import BUILDING, FENCE, NEAREST, PAVEMENT, POLE, ROAD, SIGN, TREE, Brush
+from paretoda.data.drawn.brush import BUILDING, FENCE, NEAREST, PAVEMENT, POLE, ROAD, SIGN, TREE, Brush, Colour
 from paretoda.types import IGNORE
 
 FAR = 110.0
@@ -21,10 +21,10 @@ class Side:
 
     Args:
         way: -1 for the left, 1 for the right.
-        kerb: metres from the camera to the edge of the road.
-        walk: width of the pavement.
-        verge: metres from the pavement to the houses.
-        built: share of its length that has houses.
+        kerb: Metres from the camera to the edge of the road.
+        walk: Width of the pavement.
+        verge: Metres from the pavement to the houses.
+        built: Share of its length that has houses.
     """
 
     way: int
@@ -34,7 +34,7 @@ class Side:
     built: float
 
     def at(self, metres: float) -> float:
-        """Metres to the right of the camera of a place so far beyond the kerb."""
+        """Return how far to the right of the camera a place is that lies so many metres beyond the kerb."""
         return self.way * (self.kerb + metres)
 
     @property
@@ -43,8 +43,8 @@ class Side:
         return self.at(self.walk + self.verge)
 
 
-def a_side(way: int, rng: np.random.Generator) -> Side:
-    """A side as it comes: a street of houses, a road between trees, or an open place."""
+def sample_side(way: int, rng: np.random.Generator) -> Side:
+    """Return a random side: a street of houses, a road between trees, or an open place."""
     place = rng.choice(3, p=[0.58, 0.22, 0.2])
     kerb = rng.uniform(2.2, 4.0) if way < 0 else rng.uniform(4.0, 7.5)
     if place == 0:
@@ -54,37 +54,37 @@ def a_side(way: int, rng: np.random.Generator) -> Side:
     return Side(way, kerb + rng.uniform(3, 9), rng.uniform(0.5, 2.5), rng.uniform(2, 10), rng.uniform(0.3, 0.8))
 
 
-def ground(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> None:
-    """Road, its marks, pavements and what lies beyond them."""
+def draw_ground(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> None:
+    """Draw the road, its marks, pavements and what lies beyond them."""
     paint = brush.paint
     left, right = sides
     for side in sides:
         label, material = (TREE, "grass") if rng.random() < 0.6 else (PAVEMENT, "pavement")
-        _band(brush, (side.at(0), side.way * 300.0), label, paint.colour(material, 20))
-        _band(brush, (side.at(0), side.at(side.walk)), PAVEMENT, paint.colour("pavement", 10))
-    _band(brush, (left.at(0), right.at(0)), ROAD, paint.colour("road", 10))
+        _draw_band(brush, (side.at(0), side.way * 300.0), label, paint.colour(material, 20))
+        _draw_band(brush, (side.at(0), side.at(side.walk)), PAVEMENT, paint.colour("pavement", 10))
+    _draw_band(brush, (left.at(0), right.at(0)), ROAD, paint.colour("road", 10))
     middle = rng.uniform(-0.2, 0.8) * right.at(0) / 2 + rng.uniform(0.5, 1.5)
     phase, every, share = rng.uniform(0, 6), rng.uniform(4, 9), rng.uniform(0.3, 0.7)
     for start in np.arange(2 - phase, 60, every):
-        _stripe(brush, (middle - 0.08, middle + 0.08), (start, start + every * share))
+        _draw_stripe(brush, (middle - 0.08, middle + 0.08), (start, start + every * share))
     for side in sides:
         if rng.random() < 0.6:
-            _stripe(brush, (side.at(-0.45), side.at(-0.3)), (NEAREST, 60))
+            _draw_stripe(brush, (side.at(-0.45), side.at(-0.3)), (NEAREST, 60))
     if rng.random() < 0.2:
         near = rng.uniform(6, 20)
         for x in np.arange(left.at(0), right.at(0), 1.2):
-            _stripe(brush, (x, x + 0.6), (near, near + 3))
+            _draw_stripe(brush, (x, x + 0.6), (near, near + 3))
     for _ in range(rng.integers(0, 4)):
         x, near = rng.uniform(left.at(-0.5), right.at(-0.5)), rng.uniform(5, 18)
-        _stripe(brush, (x, x + rng.uniform(0.15, 1.2)), (near, near + rng.uniform(0.4, 3)))
+        _draw_stripe(brush, (x, x + rng.uniform(0.15, 1.2)), (near, near + rng.uniform(0.4, 3)))
 
 
-def _band(brush: Brush, x: tuple[float, float], label: int, colour: tuple[int, int, int]) -> None:
+def _draw_band(brush: Brush, x: tuple[float, float], label: int, colour: Colour) -> None:
     edge = [(x[0], 0.0, float(z)) for z in _DEPTHS]
     brush.polygon([*edge, *((x[1], 0.0, float(z)) for z in _DEPTHS[::-1])], label, colour)
 
 
-def _stripe(brush: Brush, x: tuple[float, float], z: tuple[float, float]) -> None:
+def _draw_stripe(brush: Brush, x: tuple[float, float], z: tuple[float, float]) -> None:
     if z[1] > NEAREST:
         steps = np.linspace(max(z[0], NEAREST), z[1], 2 if z[1] - z[0] < 8 else 12)
         edge = [(x[0], 0.0, float(depth)) for depth in steps]
@@ -92,8 +92,8 @@ def _stripe(brush: Brush, x: tuple[float, float], z: tuple[float, float]) -> Non
         brush.polygon([*edge, *((x[1], 0.0, float(depth)) for depth in steps[::-1])], ROAD, colour)
 
 
-def skyline(brush: Brush, rng: np.random.Generator) -> None:
-    """Low trees and houses where the street ends, from one border of the canvas to the other."""
+def draw_skyline(brush: Brush, rng: np.random.Generator) -> None:
+    """Draw low trees and houses where the street ends, across the whole canvas."""
     x = -120.0
     while x < 120:
         width, height = rng.uniform(6, 30), rng.uniform(2.5, 11)
@@ -108,8 +108,8 @@ def skyline(brush: Brush, rng: np.random.Generator) -> None:
         x += width * 0.9
 
 
-def houses(brush: Brush, side: Side, rng: np.random.Generator) -> None:
-    """A row of houses along the street, with gaps, drawn from the far end."""
+def draw_houses(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+    """Draw a row of houses along the street, with gaps, from the far end."""
     plots = []
     z = rng.uniform(0, 6)
     tall = rng.uniform(7, 15)
@@ -119,10 +119,10 @@ def houses(brush: Brush, side: Side, rng: np.random.Generator) -> None:
             plots.append((z, length, tall * rng.uniform(0.65, 1.4), side.way * max(0.0, rng.normal(0, 0.8))))
         z += length
     for start, length, height, back in reversed(plots):
-        _house(brush, (side.line + back, side.way), (start, start + length), height, rng)
+        _draw_house(brush, (side.line + back, side.way), (start, start + length), height, rng)
 
 
-def _house(
+def _draw_house(
     brush: Brush, place: tuple[float, int], z: tuple[float, float], height: float, rng: np.random.Generator
 ) -> None:
     x, way = place
@@ -131,7 +131,7 @@ def _house(
     material = _FACADES[rng.integers(len(_FACADES))]
     shade = paint.sides[(way + 1) // 2]
     wall = paint.colour(material, near, shade)
-    if rng.random() < 0.5:  # a roof that leans back, and its gable
+    if rng.random() < 0.5:  # a sloping roof and its gable
         top = height + rng.uniform(1, 3)
         ridge = [(x, height, near), (x, height, z[1]), (x + 3 * way, top, z[1]), (x + 3 * way, top, near)]
         brush.polygon(ridge, BUILDING, paint.colour("roof", near, shade))
@@ -144,23 +144,25 @@ def _house(
     storey = height / floors
     shop = rng.random() < 0.4
     for start, end in pairwise(bays.tolist()):
-        _pane(brush, x, (start, end), (0, height), wall)
+        _draw_pane(brush, x, (start, end), (0, height), wall)
         for floor in range(floors):
             base, tall = (0.3, 0.75) if shop and floor == 0 else (0.3, 0.5)
             rim = (end - start) * (0.08 if shop and floor == 0 else 0.28)
             rows = (storey * (floor + base), storey * (floor + base + tall - 0.05))
-            _pane(brush, x, (start + rim, end - rim), rows, paint.colour("glass", start, shade))
+            _draw_pane(brush, x, (start + rim, end - rim), rows, paint.colour("glass", start, shade))
     if shop:
-        _pane(brush, x, (near, z[1]), (storey * 1.02, storey * 1.15), paint.colour("frame", near, shade))
+        _draw_pane(brush, x, (near, z[1]), (storey * 1.02, storey * 1.15), paint.colour("frame", near, shade))
 
 
-def _pane(brush: Brush, x: float, z: tuple[float, float], y: tuple[float, float], colour: tuple[int, int, int]) -> None:
+def _draw_pane(
+    brush: Brush, x: float, z: tuple[float, float], y: tuple[float, float], colour: tuple[int, int, int]
+) -> None:
     corners = [(x, y[0], z[0]), (x, y[1], z[0]), (x, y[1], z[1]), (x, y[0], z[1])]
     brush.polygon(corners, BUILDING, colour)
 
 
-def tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
-    """A trunk and a crown, in leaf or bare."""
+def draw_tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+    """Draw a trunk and a crown, in leaf or bare."""
     height = rng.uniform(4.5, 15)
     width = height * rng.uniform(0.22, 0.42)
     middle = height * rng.uniform(0.5, 0.66)
@@ -176,8 +178,8 @@ def tree(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     brush.crown(discs, (brush.paint.colour(material, z), brush.paint.colour(material, z, 0.5)))
 
 
-def hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
-    """A strip of bushes behind the pavement."""
+def draw_hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+    """Draw a strip of bushes behind the pavement."""
     start, high = rng.uniform(3, 30), rng.uniform(0.8, 2.2)
     for z in np.arange(start + rng.uniform(8, 40), start, -1.5):
         x = side.at(side.walk + 0.6)
@@ -185,8 +187,8 @@ def hedge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
         brush.crown(discs, (brush.paint.colour("leaf", z), brush.paint.colour("leaf", z, 0.5)))
 
 
-def fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
-    """A wall or railings behind the pavement."""
+def draw_fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+    """Draw a wall or railings behind the pavement."""
     start, high = rng.uniform(2, 25), rng.uniform(0.9, 2.3)
     end = start + rng.uniform(8, 40)
     x = side.at(side.walk)
@@ -200,8 +202,8 @@ def fence(brush: Brush, side: Side, rng: np.random.Generator) -> None:
         brush.polygon([(x, 0.15, z), (x, high - 0.1, z), (x, high - 0.1, z + 0.4), (x, 0.15, z + 0.4)], None, gap)
 
 
-def lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
-    """A street lamp: a pole and an arm over the road."""
+def draw_lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+    """Draw a street lamp: a pole and an arm over the road."""
     height, arm = rng.uniform(5, 9), rng.uniform(0.3, 1.6)
     colour = brush.paint.colour("pole", z)
     brush.upright((x - 0.06, x + 0.06), (0, height), z, POLE, colour)
@@ -209,8 +211,8 @@ def lamp(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
     brush.upright((ends[0], ends[1]), (height - 0.12, height + 0.06), z, POLE, colour)
 
 
-def sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
-    """A road sign, a traffic light or a board on a pole."""
+def draw_sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+    """Draw a road sign, a traffic light or a board on a pole."""
     low, kind = rng.uniform(1.9, 3.0), rng.choice(4, p=[0.4, 0.3, 0.2, 0.1])
     brush.upright((x - 0.06, x + 0.06), (0, low + 0.3), z, POLE, brush.paint.colour("pole", z))
     colour, inner = brush.paint.colour("sign", z), brush.paint.colour("frame", z)
@@ -228,15 +230,15 @@ def sign(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
         brush.upright((x - width * 0.7, x + width * 0.7), (low + height * 0.4, low + height * 0.7), z, None, inner)
 
 
-def hanging_sign(brush: Brush, side: Side, z: float, rng: np.random.Generator) -> None:
-    """A board that stands out from a house."""
+def draw_hanging_sign(brush: Brush, side: Side, z: float, rng: np.random.Generator) -> None:
+    """Draw a board that stands out from a house."""
     width, height, low = rng.uniform(0.6, 1.3), rng.uniform(0.5, 1.3), rng.uniform(2.6, 4.2)
     ends = sorted((side.line, side.line - side.way * width))
     brush.upright((ends[0], ends[1]), (low, low + height), z, SIGN, brush.paint.colour("sign", z))
 
 
-def clutter(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
-    """A bollard, which is a pole, or something that has no class: a bin, a box."""
+def draw_clutter(brush: Brush, x: float, z: float, rng: np.random.Generator) -> None:
+    """Draw a bollard, which is a pole, or something that has no class: a bin, a box."""
     if rng.random() < 0.5:
         brush.upright((x - 0.1, x + 0.1), (0, rng.uniform(0.8, 1.2)), z, POLE, brush.paint.colour("pole", z))
     else:

@@ -1,7 +1,7 @@
 """Drawn driving scenes with label maps, in CamVid's classes: a labelled source that needs no files.
 
-The seed alone fixes every shape and so the label map; `gap` changes colours, texture, light, blur and noise. Thus
-scenes of gap 1 and of gap 0 differ in appearance only.
+The seed alone determines every shape and so the label map; `gap` changes colours, texture, light, blur and noise.
+Scenes of gap 1 and of gap 0 thus differ in appearance only.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.data.drawn.brush import Brush, Camera, Paint
-from paretoda.data.drawn.road_users import bicyclist, pedestrian, vehicle
+from paretoda.data.drawn.road_users import draw_bicyclist, draw_pedestrian, draw_vehicle
 from paretoda.data.drawn.scenery import (
     Side,
-    a_side,
-    clutter,
-    fence,
-    ground,
-    hanging_sign,
-    hedge,
-    houses,
-    lamp,
-    sign,
-    skyline,
-    tree,
+    draw_clutter,
+    draw_fence,
+    draw_ground,
+    draw_hanging_sign,
+    draw_hedge,
+    draw_houses,
+    draw_lamp,
+    draw_sign,
+    draw_skyline,
+    draw_tree,
+    sample_side,
 )
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
@@ -37,34 +37,45 @@ DRIVING_CLASSES = (
 )
 Pixels = NDArray[np.uint8]
 _Thing = tuple[float, Callable[[], None]]
-_FINE = 2  # everything is drawn at twice the size, so that the picture's edges are smooth
+_FINE = 2  # everything is drawn at twice the size, so that edges are smooth
 
 
-def driving_scenes(
+def draw_driving_scenes(
     count: int, seed: int = 0, gap: float = 0.5, size: tuple[int, int] = (120, 160)
 ) -> tuple[Pixels, Pixels]:
-    """Images (count, h, w, 3) and label maps (count, h, w); the first scenes of a larger count are the same.
+    """Draw scenes; a larger count begins with the same scenes.
 
     Args:
-        count: number of scenes.
-        seed: of all of them together.
+        count: Number of scenes.
+        seed: Seed of all of them together.
         gap: 0..1, from camera-like to flat and saturated.
-        size: height and width.
+        size: Height and width.
+
+    Returns:
+        Images (count, h, w, 3) and label maps (count, h, w).
+
+    Examples:
+        >>> images, maps = draw_driving_scenes(2, size=(16, 16))
+        >>> images.shape, maps.shape, DRIVING_CLASSES[3]
+        ((2, 16, 16, 3), (2, 16, 16), 'road')
     """
     seeds = np.random.SeedSequence(seed).generate_state(max(count, 1), np.uint64)[:count]
-    scenes = [driving_scene(int(own), gap, size) for own in seeds]
+    scenes = [draw_driving_scene(int(own), gap, size) for own in seeds]
     x = np.array([image for image, _ in scenes], dtype=np.uint8).reshape(count, *size, 3)
     y = np.array([labels for _, labels in scenes], dtype=np.uint8).reshape(count, *size)
     return x, y
 
 
-def driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160)) -> tuple[Pixels, Pixels]:
-    """An image (h, w, 3) and its label map (h, w), with `IGNORE` where there is no class.
+def draw_driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160)) -> tuple[Pixels, Pixels]:
+    """Draw an image (h, w, 3) and its label map (h, w), with `IGNORE` where there is no class.
 
     Args:
-        seed: of the scene; fixes the label map alone.
-        gap: 0 = muted, textured, shaded, blurred and noisy, as of a camera; 1 = flat and saturated.
-        size: height and width, at least 16 each.
+        seed: Seed of the scene; it alone determines the label map.
+        gap: 0 = muted, textured, shaded, blurred and noisy like a camera's image; 1 = flat and saturated.
+        size: Height and width, at least 16 each.
+
+    Raises:
+        DataError: The gap or the size is out of its range.
     """
     if not 0 <= gap <= 1:
         raise DataError(f"gap is {gap}: choose a number from 0 (camera-like) to 1 (flat and saturated)")
@@ -73,21 +84,21 @@ def driving_scene(seed: int, gap: float = 0.5, size: tuple[int, int] = (120, 160
     rng = np.random.default_rng([seed, 0])
     paint = Paint(np.random.default_rng([seed, 1]), gap)
     fine = (_FINE * size[0], _FINE * size[1])
-    brush = Brush(fine, _camera(fine, rng), paint)
-    sides = (a_side(-1, rng), a_side(1, rng))
-    skyline(brush, rng)
-    ground(brush, sides, rng)
+    brush = Brush(fine, _sample_camera(fine, rng), paint)
+    sides = (sample_side(-1, rng), sample_side(1, rng))
+    draw_skyline(brush, rng)
+    draw_ground(brush, sides, rng)
     for side in sides:
-        houses(brush, side, rng)
-        _behind_the_pavement(brush, side, rng)
-    for _, draw in sorted(_things(brush, sides, rng), key=lambda thing: -thing[0]):
+        draw_houses(brush, side, rng)
+        _draw_verge(brush, side, rng)
+    for _, draw in sorted(_sample_things(brush, sides, rng), key=lambda thing: -thing[0]):
         draw()
-    _bonnet(brush, rng)
+    _draw_bonnet(brush, rng)
     labels = np.asarray(brush.labels)
-    return paint.developed(brush.image, labels, size), labels[1::_FINE, 1::_FINE].copy()
+    return paint.develop(brush.image, labels, size), labels[1::_FINE, 1::_FINE].copy()
 
 
-def _camera(size: tuple[int, int], rng: np.random.Generator) -> Camera:
+def _sample_camera(size: tuple[int, int], rng: np.random.Generator) -> Camera:
     height, width = size
     return Camera(
         focal=width * rng.uniform(0.95, 1.2),
@@ -98,20 +109,20 @@ def _camera(size: tuple[int, int], rng: np.random.Generator) -> Camera:
     )
 
 
-def _behind_the_pavement(brush: Brush, side: Side, rng: np.random.Generator) -> None:
-    """Trees between the houses and the pavement, bushes, and fences before them."""
+def _draw_verge(brush: Brush, side: Side, rng: np.random.Generator) -> None:
+    """Draw trees between the houses and the pavement, bushes, and fences in front of them."""
     room = side.verge + (6 if side.built < 0.6 else 0)
     number = rng.poisson(8 * (1 - side.built) + 0.5)
     for z in sorted(rng.uniform(8, 60, number), reverse=True):
-        tree(brush, side.at(side.walk + rng.uniform(0.3, 0.5 + room)), float(z), rng)
+        draw_tree(brush, side.at(side.walk + rng.uniform(0.3, 0.5 + room)), float(z), rng)
     if rng.random() < 0.45 * (1.1 - side.built):
-        hedge(brush, side, rng)
+        draw_hedge(brush, side, rng)
     if rng.random() < 0.2 + 0.25 * (side.verge > 0):
-        fence(brush, side, rng)
+        draw_fence(brush, side, rng)
 
 
-def _things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> list[_Thing]:
-    """Everything that stands or moves in the street: its distance, and how to draw it."""
+def _sample_things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) -> list[_Thing]:
+    """Return everything that stands or moves in the street: its distance, and how to draw it."""
     things: list[_Thing] = []
 
     def put(number: float, draw: Callable[..., None], x: Callable[[], float], z: tuple[float, float]) -> None:
@@ -121,32 +132,32 @@ def _things(brush: Brush, sides: tuple[Side, Side], rng: np.random.Generator) ->
 
     left, right = sides
     for side in sides:
-        edge = _beyond(side, 0.2, 0.7, rng)
-        put(1.5, lamp, edge, (9, 60))
-        put(1.3, sign, edge, (8, 40))
-        put(1.0, clutter, _beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
-        put(3.2, pedestrian, _beyond(side, 0.3, max(side.walk, 0.8), rng), (7, 40))
-        put(rng.choice([0.4, 2.5]), vehicle, _beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
-        put(0.6 if side.built > 0.6 else 0, _board(side), lambda: 0.0, (8, 40))
+        edge = _sample_beyond(side, 0.2, 0.7, rng)
+        put(1.5, draw_lamp, edge, (9, 60))
+        put(1.3, draw_sign, edge, (8, 40))
+        put(1.0, draw_clutter, _sample_beyond(side, 0.1, side.walk + 0.3, rng), (6, 40))
+        put(3.2, draw_pedestrian, _sample_beyond(side, 0.3, max(side.walk, 0.8), rng), (7, 40))
+        put(rng.choice([0.4, 2.5]), draw_vehicle, _sample_beyond(side, -1.6, -0.9, rng), (5, 60))  # parked
+        put(0.6 if side.built > 0.6 else 0, _draw_board(side), lambda: 0.0, (8, 40))
     inner = (left.at(-1.5), right.at(-1.5))
-    put(1.1, vehicle, lambda: rng.uniform(*inner), (9, 60))
-    put(0.35, bicyclist, _beyond(left, -1.3, 0.3, rng), (6, 35))
-    put(0.25, bicyclist, lambda: rng.uniform(*inner), (8, 40))
-    put(0.15, pedestrian, lambda: rng.uniform(*inner), (10, 40))
+    put(1.1, draw_vehicle, lambda: rng.uniform(*inner), (9, 60))
+    put(0.35, draw_bicyclist, _sample_beyond(left, -1.3, 0.3, rng), (6, 35))
+    put(0.25, draw_bicyclist, lambda: rng.uniform(*inner), (8, 40))
+    put(0.15, draw_pedestrian, lambda: rng.uniform(*inner), (10, 40))
     return things
 
 
-def _beyond(side: Side, least: float, most: float, rng: np.random.Generator) -> Callable[[], float]:
-    """A random place so many metres beyond the kerb."""
+def _sample_beyond(side: Side, least: float, most: float, rng: np.random.Generator) -> Callable[[], float]:
+    """Return a function that gives a random place so many metres beyond the kerb."""
     return lambda: side.at(rng.uniform(least, most))
 
 
-def _board(side: Side) -> Callable[[Brush, float, float, np.random.Generator], None]:
-    return lambda brush, _, z, rng: hanging_sign(brush, side, z, rng)
+def _draw_board(side: Side) -> Callable[[Brush, float, float, np.random.Generator], None]:
+    return lambda brush, _, z, rng: draw_hanging_sign(brush, side, z, rng)
 
 
-def _bonnet(brush: Brush, rng: np.random.Generator) -> None:
-    """In some scenes the car's own bonnet shows at the lower border."""
+def _draw_bonnet(brush: Brush, rng: np.random.Generator) -> None:
+    """Draw the car's own bonnet at the lower border, in some scenes."""
     if rng.random() < 0.15:
         height, width = brush.size
         top = height * rng.uniform(0.93, 0.99)

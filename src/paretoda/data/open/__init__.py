@@ -1,1 +1,1 @@
-"""Opening data: from whatever the user gives to samples."""
+"""Opening data: turns what the user gives into samples."""

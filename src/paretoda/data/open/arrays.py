@@ -14,8 +14,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, from_integers
-from paretoda.data.samples import Index, Kind, content_hash
+from paretoda.data.labels import Labels, labels_from_integers
+from paretoda.data.samples import Index, Kind, array_digests, number_positions
 from paretoda.errors import DataError
 from paretoda.io.limits import check_unpacked
 
@@ -23,11 +23,11 @@ _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.r
 
 
 class Npz:
-    """The arrays of an open .npz by name.
+    """The arrays of an open .npz file by name.
 
     Args:
-        path: an error calls it so.
-        archive: opened for reading.
+        path: Path of the file, for error messages.
+        archive: The file, opened for reading.
     """
 
     def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
@@ -40,7 +40,11 @@ class Npz:
         return list(self._members)
 
     def __getitem__(self, name: str) -> NDArray[Any]:
-        """Read an array; a damaged one, one with pickled objects or one that would fill the memory is a DataError."""
+        """Read an array.
+
+        Raises:
+            DataError: The array is damaged, holds pickled objects or would fill the memory.
+        """
         info = self._members[name]
         check_unpacked(info.file_size, info.compress_size, f"`{name}` of {self._path}")
         try:
@@ -51,11 +55,11 @@ class Npz:
                 return array
         except (DataError, MemoryError):
             raise
-        except Exception as error:  # zip, zlib and NumPy's header raise whatever broken bytes lead them to
-            raise _damaged(self._path, error) from error
+        except Exception as error:  # broken bytes make zip, zlib and NumPy raise any kind of error
+            raise _damaged_error(self._path, error) from error
 
     def _check_header(self, stream: IO[bytes], size: int) -> None:
-        """The header must not promise more than the file holds: NumPy makes room for all of it at once."""
+        """Check that the header promises no more than the file holds, because NumPy allocates all of it at once."""
         read = _HEADERS.get(np.lib.format.read_magic(stream))
         if read is None:
             raise ValueError("an unknown version of the format")
@@ -70,19 +74,23 @@ class Npz:
 
 
 @contextmanager
-def reading_npz(path: Path) -> Iterator[Npz]:
-    """The arrays of a file."""
+def open_npz_file(path: Path) -> Iterator[Npz]:
+    """Open an .npz file for reading inside a `with` block.
+
+    Raises:
+        DataError: The file is damaged or no .npz file.
+    """
     if not zipfile.is_zipfile(path):
         raise DataError(f"{path} is damaged or is no .npz file; save it with np.savez(path, x=..., y=...)")
     try:
         archive = zipfile.ZipFile(path)
     except Exception as error:  # as above
-        raise _damaged(path, error) from error
+        raise _damaged_error(path, error) from error
     with archive:
         yield Npz(path, archive)
 
 
-def _damaged(path: Path, error: Exception) -> DataError:
+def _damaged_error(path: Path, error: Exception) -> DataError:
     return DataError(f"{path} is damaged ({error}); save it again with np.savez")
 
 
@@ -92,8 +100,8 @@ class ArraySamples:
 
     Args:
         x: float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3).
-        labels: None where they were opened without labels.
-        notes: what the user should know.
+        labels: Labels; None where the samples were opened without labels.
+        notes: Sentences for the user.
     """
 
     x: NDArray[Any]
@@ -102,61 +110,74 @@ class ArraySamples:
 
     @property
     def kind(self) -> Kind:
-        """Two dimensions are features, more are images."""
+        """Kind "features" for two dimensions, otherwise "images"."""
         return "features" if self.x.ndim == 2 else "images"
 
     def __len__(self) -> int:
         return len(self.x)
 
     def read(self, index: Index, at_least: int = 0) -> NDArray[Any]:  # noqa: ARG002
-        """These rows."""
+        """Return these rows."""
         return self.x[np.asarray(index, dtype=np.int64)]
 
     def names(self, index: Index) -> list[str]:
-        """Row numbers from 0."""
-        return [str(int(place)) for place in index]
+        """Return row numbers from 0."""
+        return number_positions(index)
 
     def digests(self, index: Index) -> list[str]:
-        """Hashes of the rows' shape and bytes."""
-        shape = str(self.x.shape[1:]).encode()
-        return [content_hash(shape + self.x[place].tobytes()) for place in index]
+        """Return hashes of the rows' shape and bytes."""
+        return array_digests(self.x, index)
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """All rows have the same."""
+        """Return the one shape that all rows have."""
         return [(*self.x.shape[1:], 1) if self.x.ndim == 3 else self.x.shape[1:]]
 
 
-def array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "the data") -> ArraySamples:
-    """Samples from arrays of any library; labels only where `y` is given."""
-    array = canonical(as_array(x, origin), origin)
+def make_array_samples(x: Any, y: Any = None, classes: Any = None, *, origin: str = "the data") -> ArraySamples:
+    """Make samples of arrays of any library.
+
+    Args:
+        x: Features or images.
+        y: Labels; None for samples without labels.
+        classes: Names of the classes, or None.
+        origin: Name of the data in error messages.
+
+    Raises:
+        DataError: The arrays are no features or images with one label each.
+    """
+    array = to_canonical(to_array(x, origin), origin)
     if y is None:
         return ArraySamples(array)
-    labels = from_integers(as_array(y, origin), None if classes is None else np.asarray(classes), origin)
+    labels = labels_from_integers(to_array(y, origin), None if classes is None else np.asarray(classes), origin)
     if len(labels.values) != len(array):
         raise DataError(f"{origin} has {len(array)} samples but {len(labels.values)} labels; give one label per sample")
     return ArraySamples(array, labels)
 
 
-def open_npz(path: Path, *, labelled: bool) -> ArraySamples:
-    """The file's `x`; its `y` and `classes` are touched only where labels are wanted."""
-    with reading_npz(path) as file:
-        return from_npz(file, path, labelled=labelled)
+def open_npz_samples(path: Path, *, labelled: bool) -> ArraySamples:
+    """Open the `x` of a file; its `y` and `classes` are read only where labels are wanted."""
+    with open_npz_file(path) as file:
+        return samples_from_npz(file, path, labelled=labelled)
 
 
-def from_npz(file: Npz, path: Path, *, labelled: bool) -> ArraySamples:
-    """The samples in an .npz that is being read."""
+def samples_from_npz(file: Npz, path: Path, *, labelled: bool) -> ArraySamples:
+    """Return the samples in an .npz file that is open."""
     if "x" not in file.files:
         raise DataError(f"{path} has no array `x` (it has {', '.join(file.files) or 'none'}); save the samples as `x`")
     if not labelled:
-        return array_samples(file["x"], origin=str(path))
+        return make_array_samples(file["x"], origin=str(path))
     if "y" not in file.files:
         raise DataError(f"{path} has no labels; save one integer per sample as `y`")
     classes = file["classes"] if "classes" in file.files else None
-    return array_samples(file["x"], file["y"], classes, origin=str(path))
+    return make_array_samples(file["x"], file["y"], classes, origin=str(path))
 
 
-def as_array(x: Any, origin: str) -> NDArray[Any]:
-    """A NumPy array of numbers, from NumPy, torch, pandas or nested lists."""
+def to_array(x: Any, origin: str) -> NDArray[Any]:
+    """Return a NumPy array of numbers, from NumPy, torch, pandas or nested lists.
+
+    Raises:
+        DataError: The samples have different shapes or hold objects.
+    """
     if isinstance(x, torch.Tensor):
         x = x.detach().cpu()
         x = x.float().numpy() if x.dtype == torch.bfloat16 else x.numpy()
@@ -171,8 +192,12 @@ def as_array(x: Any, origin: str) -> NDArray[Any]:
     return array
 
 
-def canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
-    """Float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3)."""
+def to_canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
+    """Return float32 features (n, d), or uint8 images (n, h, w) or (n, h, w, 3).
+
+    Raises:
+        DataError: The array has no samples, another shape, or values that are no numbers or pixels.
+    """
     if x.dtype.kind not in "biuf":
         raise DataError(f"{origin} holds {x.dtype} instead of numbers; convert it to numbers")
     if x.ndim not in (2, 3, 4):
@@ -182,12 +207,12 @@ def canonical(x: NDArray[Any], origin: str) -> NDArray[Any]:
     if x.size == 0:
         raise DataError(f"{origin} has samples of size zero, shape {x.shape}; give features or pixels")
     if x.ndim == 2:
-        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is reported as such
+        with np.errstate(over="ignore"):  # too large values become infinite, and are reported as such
             return np.ascontiguousarray(x, dtype=np.float32)
-    return _images(x, origin)
+    return _to_images(x, origin)
 
 
-def _images(x: NDArray[Any], origin: str) -> NDArray[np.uint8]:
+def _to_images(x: NDArray[Any], origin: str) -> NDArray[np.uint8]:
     if x.ndim == 4 and x.shape[3] not in (1, 3, 4):
         if x.shape[1] not in (1, 3, 4):
             raise DataError(f"{origin} has images of shape {x.shape[1:]}; give 1, 3 or 4 channels")
@@ -206,7 +231,7 @@ def _images(x: NDArray[Any], origin: str) -> NDArray[np.uint8]:
 
 
 def check_finite(x: NDArray[np.float32], origin: str) -> None:
-    """Raises where a feature is NaN or infinite, and says where."""
+    """Raise a `DataError` that says where a feature is NaN or infinite."""
     bad = ~np.isfinite(x)
     if bad.any():
         row, column = (int(place) for place in np.argwhere(bad)[0])

@@ -1,4 +1,4 @@
-"""Map-style torch datasets as samples: items are (x, y) or x."""
+"""Map-style torch datasets as samples; items are (x, y) or x."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from paretoda.data.labels import Labels, from_integers
-from paretoda.data.open.arrays import ArraySamples, array_samples, as_array, canonical
-from paretoda.data.open.decoding import pixels
-from paretoda.data.samples import Image8, Index, Kind, content_hash, peeked
+from paretoda.data.labels import Labels, labels_from_integers
+from paretoda.data.open.arrays import ArraySamples, make_array_samples, to_array, to_canonical
+from paretoda.data.open.decoding import read_pixels
+from paretoda.data.samples import Image8, Index, Kind, content_hash, number_positions, spread_positions
 from paretoda.errors import DataError
 
 _ORIGIN = "the dataset"
@@ -20,7 +20,13 @@ _ORIGIN = "the dataset"
 
 @dataclass(frozen=True, eq=False)
 class DatasetSamples:
-    """Images of a dataset, asked for when they are read; the dataset must give the same item every time."""
+    """Images of a dataset, fetched when they are read; the dataset must return the same item every time.
+
+    Args:
+        dataset: Map-style dataset.
+        labels: Labels; None where the samples were opened without labels.
+        notes: Sentences for the user.
+    """
 
     dataset: Any
     labels: Labels | None = None
@@ -28,46 +34,56 @@ class DatasetSamples:
 
     @property
     def kind(self) -> Kind:
-        """Features are copied into memory instead."""
+        """Kind "images": features are copied into memory instead."""
         return "images"
 
     def __len__(self) -> int:
         return len(self.dataset)
 
     def read(self, index: Index, at_least: int = 0) -> list[Image8]:  # noqa: ARG002
-        """The images of these items, in full size."""
+        """Return the images of these items, in full size."""
         return [_image(_input(self.dataset[int(place)])) for place in index]
 
     def names(self, index: Index) -> list[str]:
-        """Item numbers from 0."""
-        return [str(int(place)) for place in index]
+        """Return item numbers from 0."""
+        return number_positions(index)
 
     def digests(self, index: Index) -> list[str]:
-        """Hashes of the images' shape and pixels."""
+        """Return hashes of the images' shape and pixels."""
         return [content_hash(str(image.shape).encode() + image.tobytes()) for image in self.read(index)]
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of a few items."""
-        return [(*image.shape, 1) if image.ndim == 2 else image.shape for image in self.read(peeked(len(self)))]
+        """Return the shapes of a few items."""
+        return [
+            (*image.shape, 1) if image.ndim == 2 else image.shape for image in self.read(spread_positions(len(self)))
+        ]
 
 
 def open_dataset(dataset: Any, *, labelled: bool) -> ArraySamples | DatasetSamples:
-    """The dataset's items; labels, where wanted, are collected in one pass."""
+    """Open a map-style dataset; labels, where wanted, are collected in one pass.
+
+    Args:
+        dataset: Dataset with a length and items by number.
+        labelled: Whether labels are read.
+
+    Raises:
+        DataError: The dataset is empty, has no length or items, or no labels where they are wanted.
+    """
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
         raise DataError("the dataset has no length or no items by number; give a map-style torch Dataset")
     count = len(dataset)
     if count == 0:
         raise DataError("the dataset has no samples; give at least one")
     first = _input(dataset[0])
-    if not isinstance(first, Image.Image) and as_array(first, _ORIGIN).ndim == 1:
+    if not isinstance(first, Image.Image) and to_array(first, _ORIGIN).ndim == 1:
         items = [dataset[place] for place in range(count)]
-        x = np.stack([as_array(_input(item), _ORIGIN) for item in items])
-        return array_samples(x, _labels(items) if labelled else None, _classes(dataset), origin=_ORIGIN)
+        x = np.stack([to_array(_input(item), _ORIGIN) for item in items])
+        return make_array_samples(x, _labels(items) if labelled else None, _classes(dataset), origin=_ORIGIN)
     _image(first)
     if not labelled:
         return DatasetSamples(dataset)
     y = _labels([(None, *_label(dataset[place])) for place in range(count)])
-    return DatasetSamples(dataset, from_integers(y, _classes(dataset), _ORIGIN))
+    return DatasetSamples(dataset, labels_from_integers(y, _classes(dataset), _ORIGIN))
 
 
 def _input(item: Any) -> Any:
@@ -82,7 +98,7 @@ def _labels(items: Sequence[Any]) -> Any:
     labels = [_label(item) for item in items]
     if not all(labels):
         raise DataError("the dataset gives no labels; its items must be pairs (x, y)")
-    return np.array([as_array(label[0], _ORIGIN) for label in labels])
+    return np.array([to_array(label[0], _ORIGIN) for label in labels])
 
 
 def _classes(dataset: Any) -> Any:
@@ -92,6 +108,6 @@ def _classes(dataset: Any) -> Any:
 
 def _image(x: Any) -> Image8:
     if isinstance(x, Image.Image):
-        return pixels(x)
-    image: Image8 = canonical(as_array(x, _ORIGIN)[None], _ORIGIN)[0]
+        return read_pixels(x)
+    image: Image8 = to_canonical(to_array(x, _ORIGIN)[None], _ORIGIN)[0]
     return image

@@ -8,28 +8,29 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, listed
-from paretoda.data.open.decoding import check_file, decode, shape_of
+from paretoda.data.labels import Labels, shorten_names
+from paretoda.data.open.decoding import check_file, decode, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
-from paretoda.data.samples import Image8, Index, Kind, Progress, content_hash, peeked
+from paretoda.data.samples import Image8, Index, Kind, content_hash, spread_positions
 from paretoda.errors import DataError
+from paretoda.types import Progress
 
 _END = b"\0"
-"""Behind each name: the one character that no name of a file has."""
+"""Separator behind each name: the one character that no file name contains."""
 
 
 @dataclass(frozen=True, eq=False)
 class FileList:
-    """Files in a fixed order: a million names take as many bytes as they have letters, and five million more.
+    """Files in a fixed order, stored compactly: a million names take the bytes of their letters and five million more.
 
     Args:
-        folder: where the names start.
-        joined: all names as the file system spells them, a zero byte behind each.
+        folder: Folder that the names are relative to.
+        joined: All names as the file system spells them, each followed by a zero byte.
     """
 
     folder: Path
@@ -37,7 +38,7 @@ class FileList:
 
     @staticmethod
     def of(folder: Path, names: Iterable[str]) -> FileList:
-        """The files of these names, relative to the folder or absolute."""
+        """Return the list of files with these names, relative to the folder or absolute."""
         return FileList(folder, b"".join(os.fsencode(name) + _END for name in names))
 
     def __len__(self) -> int:
@@ -50,18 +51,26 @@ class FileList:
         return (self.folder / name for name in self.names())
 
     def name(self, place: int) -> str:
-        """The name at a position."""
+        """Return the name at a position."""
         place = range(len(self))[place]
         start = int(self._ends[place - 1]) + 1 if place else 0
         return os.fsdecode(self.joined[start : int(self._ends[place])])
 
     def names(self) -> list[str]:
-        """All names."""
+        """Return all names."""
         return [os.fsdecode(name) for name in self.joined.split(_END)[:-1]]
 
-    def kept(self, keep: Index) -> FileList:
-        """The files at these positions, in this order."""
-        return FileList.of(self.folder, (self.name(int(place)) for place in keep))
+    def printable_names(self, index: Index) -> list[str]:
+        """Return the names at these positions, without bytes that are no UTF-8, for any table."""
+        return [os.fsencode(self.name(int(place))).decode("utf-8", errors="replace") for place in index]
+
+    def digests(self, index: Index) -> list[str]:
+        """Return hashes of the bytes of the files at these positions."""
+        return [content_hash(self[int(place)].read_bytes()) for place in index]
+
+    def select(self, index: Index) -> FileList:
+        """Return the files at these positions, in this order."""
+        return FileList.of(self.folder, (self.name(int(place)) for place in index))
 
     @cached_property
     def _ends(self) -> NDArray[Any]:
@@ -69,8 +78,8 @@ class FileList:
         return ends.astype(np.uint32) if len(self.joined) < 2**32 else ends
 
 
-LOOKED_AT = 1000
-"""Of larger sets so many files are looked at before the start, spread evenly; the doctor looks at all."""
+CHECKED_FILES = 1000
+"""Number of files of larger sets that are checked before the start, spread evenly; the doctor checks all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +87,9 @@ class FileSamples:
     """Image files in a fixed order.
 
     Args:
-        paths: where they are; their names stand in tables of predictions.
-        labels: None where they were opened without labels.
-        notes: what was left out.
+        paths: The files; their names stand in tables of predictions.
+        labels: Labels; None where the samples were opened without labels.
+        notes: Sentences for the user about files that were left out.
     """
 
     paths: FileList
@@ -89,57 +98,118 @@ class FileSamples:
 
     @property
     def kind(self) -> Kind:
-        """Files are always images."""
+        """Kind "images"."""
         return "images"
 
     def __len__(self) -> int:
         return len(self.paths)
 
     def read(self, index: Index, at_least: int = 0) -> list[Image8]:
-        """Decodes these files, large JPEGs at a fraction of their size where that suffices."""
+        """Decode these files, large JPEGs at a fraction of their size where that suffices."""
         return [decode(self.paths[place], at_least) for place in index]
 
     def names(self, index: Index) -> list[str]:
-        """Paths below the folder or as written in the list."""
-        return [printable(self.paths.name(place)) for place in index]
+        """Return paths below the folder, or as written in the list."""
+        return self.paths.printable_names(index)
 
     def digests(self, index: Index) -> list[str]:
-        """Hashes of the files' bytes."""
-        return [content_hash(self.paths[place].read_bytes()) for place in index]
+        """Return hashes of the files' bytes."""
+        return self.paths.digests(index)
 
     def shapes(self) -> list[tuple[int, ...]]:
-        """Of a few files, from their headers."""
-        return [shape_of(self.paths[place]) for place in peeked(len(self))]
+        """Return the shapes of a few files, from their headers."""
+        return [read_shape(self.paths[place]) for place in spread_positions(len(self))]
 
-    def kept(self, keep: Index) -> FileSamples:
-        """These samples."""
-        labels = self.labels and self.labels.kept(np.asarray(keep, dtype=np.int64))
-        return replace(self, paths=self.paths.kept(keep), labels=labels)
+    def select(self, index: Index) -> FileSamples:
+        """Return the samples at these positions."""
+        labels = self.labels and self.labels.select(np.asarray(index, dtype=np.int64))
+        return replace(self, paths=self.paths.select(index), labels=labels)
+
+    def with_notes(self, notes: tuple[str, ...]) -> FileSamples:
+        """Return the same samples with other notes."""
+        return replace(self, notes=notes)
 
 
-def checked(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
-    """The same samples if those files that are looked at are whole images.
+Some = TypeVar("Some", bound="FileSet")
 
-    With `skip_bad` those that are, and a note that names the others: leaving files out needs certainty, so that every
-    file is then decoded once.
+
+class FileSet(Protocol):
+    """Samples in files, some of which can be dropped."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences for the user."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def names(self, index: Index) -> list[str]:
+        """Return the names of these samples in a table."""
+        ...
+
+    def select(self: Some, index: Index) -> Some:
+        """Return the samples at these positions."""
+        ...
+
+    def with_notes(self: Some, notes: tuple[str, ...]) -> Some:
+        """Return the same samples with other notes."""
+        ...
+
+
+def check_samples(samples: FileSamples, *, skip_bad: bool, progress: Progress | None) -> FileSamples:
+    """Return the samples whose files are whole images; see `drop_failures`.
+
+    A few files of a large set are checked quickly; with `skip_bad` every file is decoded once.
     """
-    places = range(len(samples)) if skip_bad else peeked(len(samples), LOOKED_AT)
-    bad = unreadable(samples.paths, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
+    return drop_failures(
+        samples,
+        lambda place: check_file(samples.paths[place], thorough=skip_bad),
+        ("image files", "unreadable image files"),
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+
+
+def drop_failures(
+    samples: Some,
+    check: Callable[[int], None],
+    what: tuple[str, str],
+    *,
+    skip_bad: bool,
+    progress: Progress | None,
+) -> Some:
+    """Check the samples, all of them with `skip_bad`, otherwise a spread of at most `CHECKED_FILES`.
+
+    Args:
+        samples: Samples in files.
+        check: Raises a `DataError` where the sample at a position cannot be used.
+        what: What notes call the samples, and those that cannot be used.
+        skip_bad: Whether samples that fail are left out, with a note, instead of raising their error.
+        progress: Called after every sample.
+
+    Returns:
+        The samples that can be used, with a note where some were left out or not checked.
+
+    Raises:
+        DataError: A sample cannot be used and `skip_bad` is not set, or none can be used.
+    """
+    places = range(len(samples)) if skip_bad else spread_positions(len(samples), CHECKED_FILES)
+    bad = find_failures(check, places, stop=not skip_bad, progress=progress)
     if bad and not skip_bad:
         raise next(iter(bad.values()))
     if len(places) < len(samples):
-        note = f"Of {len(samples)} image files {len(places)} were looked at; `paretoda doctor` looks at all."
-        return replace(samples, notes=(*samples.notes, note))
+        note = f"Of {len(samples)} {what[0]} {len(places)} were looked at; `paretoda doctor` looks at all."
+        return samples.with_notes((*samples.notes, note))
     if not bad:
         return samples
     keep = [place for place in places if place not in bad]
     if not keep:
-        raise DataError(f"none of the {len(samples)} image files can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} unreadable image files were left out: {listed(samples.names(sorted(bad)))}."
-    return replace(samples.kept(keep), notes=(*samples.notes, note))
+        raise DataError(f"none of the {len(samples)} {what[0]} can be read; for example, {next(iter(bad.values()))}")
+    note = f"{len(bad)} {what[1]} were left out: {shorten_names(samples.names(sorted(bad)))}."
+    return samples.select(keep).with_notes((*samples.notes, note))
 
 
-def unreadable(
+def find_unreadable(
     paths: FileList,
     places: Sequence[int],
     *,
@@ -147,24 +217,32 @@ def unreadable(
     stop: bool = False,
     progress: Progress | None = None,
 ) -> dict[int, DataError]:
-    """Those of the positions whose files are not whole images, and why; only the first where `stop` is set."""
+    """Return the positions whose files are no complete images, each with its error.
+
+    Args:
+        paths: The files.
+        places: Positions to check.
+        thorough: Whether the files are decoded; see `check_file`.
+        stop: Whether to stop at the first failure.
+        progress: Called after every file.
+    """
 
     def check(place: int) -> None:
         check_file(paths[place], thorough=thorough)
 
-    return failures(check, places, stop=stop, progress=progress)
+    return find_failures(check, places, stop=stop, progress=progress)
 
 
-def failures(
+def find_failures(
     check: Callable[[int], None], places: Sequence[int], *, stop: bool, progress: Progress | None
 ) -> dict[int, DataError]:
-    """The positions at which a check raises, and what; it runs on all cores.
+    """Return the positions at which a check raises, each with its error; the check runs on all cores.
 
     Args:
-        check: of one position.
-        places: all positions.
-        stop: after the first.
-        progress: called after every position.
+        check: Raises a `DataError` where a position fails.
+        places: Positions to check.
+        stop: Whether to stop at the first failure.
+        progress: Called after every position.
     """
 
     def error_at(place: int) -> DataError | None:
@@ -182,10 +260,5 @@ def failures(
                 if stop:
                     break
             if progress is not None:
-                progress(done, len(places))
+                progress("checking images", done, len(places))
     return bad
-
-
-def printable(name: str) -> str:
-    """The name without bytes that are no UTF-8, so that it can be written into any table."""
-    return os.fsencode(name).decode("utf-8", errors="replace")

@@ -1,27 +1,30 @@
-"""List files: one `path label` per line."""
+"""List files with one `path label` per line."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-from paretoda.data.labels import from_names
+from paretoda.data.labels import labels_from_names
 from paretoda.data.open.files import FileList, FileSamples
 from paretoda.data.open.folders import is_image
 from paretoda.errors import DataError
 
 
 def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSamples:
-    """The listed images, their labels dropped unless wanted.
+    """Open the listed images; their labels are dropped unless wanted.
 
     Args:
-        file: one `path label` a line.
-        labelled: a line without a label is then an error.
-        root: where the paths start; by default the list's own folder, or the one above it where the first image is
-            there, as with image_list/amazon.txt beside amazon/.
+        file: File with one `path label` per line.
+        labelled: Whether labels are wanted; a line without a label is then an error.
+        root: Folder that the paths start from; by default the list's own folder, or the one above it where the first
+            image is there, as with image_list/amazon.txt beside amazon/.
+
+    Raises:
+        DataError: The file is no list, lists nothing, or lacks a label.
     """
     lines = read_text(file).splitlines()
-    root = _root(file, lines) if root is None else root
+    root = _find_root(file, lines) if root is None else root
     shown: list[str] = []
     names: list[str] = []
     for number, line in enumerate(lines, start=1):
@@ -35,20 +38,20 @@ def open_list(file: Path, *, labelled: bool, root: Path | None = None) -> FileSa
             names.append(label)
     if not shown:
         raise DataError(f"{file} lists no images; write one `path label` per line")
-    labels = from_names(names) if labelled else None
+    labels = labels_from_names(names) if labelled else None
     return FileSamples(FileList.of(root, shown), labels)
 
 
-def _root(file: Path, lines: list[str]) -> Path:
+def _find_root(file: Path, lines: list[str]) -> Path:
     first = next((line for line in lines if line.strip()), "")
     above = file.absolute().parent.parent
-    # os.path, because a Path that is too long for the file system raises where it is asked whether it exists.
+    # os.path, because Path.exists raises for a path that is too long for the file system.
     inside = any(os.path.exists(file.parent / path) for path in (split_line(first, file.parent)[0], first.strip()))
     return above if not inside and os.path.isfile(above / split_line(first, above)[0]) else file.parent
 
 
 def split_line(line: str, root: Path) -> tuple[str, str | None]:
-    """Path and label, separated by a tab or by the last space, unless that space is part of a file's name."""
+    """Return path and label, separated by a tab or by the last space unless that space belongs to a file's name."""
     line = line.strip()
     if "\t" in line:
         path, _, label = line.rpartition("\t")
@@ -63,7 +66,7 @@ def split_line(line: str, root: Path) -> tuple[str, str | None]:
 
 
 def read_text(file: Path) -> str:
-    """The file's text; a file that is no text is no list."""
+    """Return the text of a file; raise a `DataError` where it is no text, and so no list."""
     try:
         text = file.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:

@@ -41,7 +41,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:
-    """Import on first use, as in paretoda.data."""
+    """Import a name on first use, as in paretoda.data."""
     if name in _HOMES:
         return getattr(import_module(f"paretoda.data.segmentation.{_HOMES[name]}"), name)
     raise AttributeError(f"module 'paretoda.data.segmentation' has no attribute {name!r}")

@@ -1,4 +1,4 @@
-"""The doctor on scenes: everything that is wrong or strange about them, not only the first error."""
+"""The doctor for scenes: everything that is wrong or unusual about them, not only the first error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from paretoda.data.doctor.findings import Finding, attempt, shared_samples
-from paretoda.data.labels import listed
-from paretoda.data.samples import Progress
+from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
+from paretoda.data.labels import shorten_names
+from paretoda.data.open.files import find_failures
 from paretoda.data.segmentation.build_pair import check_counts
-from paretoda.data.segmentation.opening import check_classes, number_classes, open_unchecked, unusable
+from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_unchecked
 from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
 from paretoda.data.segmentation.settings import ScenePairSettings
-from paretoda.types import IGNORE
+from paretoda.types import IGNORE, Progress
 
 _RARE = 1e-3
 
@@ -25,33 +25,38 @@ Domain = Literal["source", "target"]
 def examine_scenes(
     source: Any, target: Any, settings: ScenePairSettings | None = None, progress: Progress | None = None
 ) -> list[Finding]:
-    """All findings, errors first; without an error, `make_scene_pair` accepts the data. Target labels are never read.
+    """Return all findings about two domains of scenes, errors first. Target labels are never read.
+
+    Without an error, `make_scene_pair` accepts the data.
 
     Args:
-        source: as for `make_scene_pair`.
-        target: as for `make_scene_pair`.
-        settings: tables, splits, `skip_bad` and `least_target` count.
-        progress: called while files are decoded.
+        source: Source, as for `make_scene_pair`.
+        target: Target, as for `make_scene_pair`.
+        settings: Settings of the pair, of which tables, splits, `skip_bad` and `least_target` are used.
+        progress: Called while files are decoded.
+
+    Returns:
+        The findings: errors, then warnings, then information.
     """
     settings = settings or ScenePairSettings()
     found: list[Finding] = []
     table, split = settings.source_table, settings.source_split
     opened = attempt(partial(open_unchecked, source, labelled=True, table=table, split=split), "source", found)
-    ours = opened and _looked_at("source", opened, settings, found, progress)
+    ours = opened and _examine_content("source", opened, settings, found, progress)
     table, split = settings.target_table, settings.target_split
     opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
-    theirs = opened and _looked_at("target", opened, settings, found, progress)
+    theirs = opened and _examine_content("target", opened, settings, found, progress)
     if ours is not None:
-        found += about_labels(ours)
+        found += examine_label_maps(ours)
     if ours is not None and theirs is not None:
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
-        found += shared_samples(ours, theirs, "images")
-    return sorted(found, key=lambda finding: ("error", "warning", "info").index(finding.severity))
+        found += find_shared_samples(ours, theirs, "images")
+    return sort_findings(found)
 
 
-def about_labels(source: SceneSamples) -> list[Finding]:
-    """The classes' shares of the pixels, classes that never occur, and images without any label."""
+def examine_label_maps(source: SceneSamples) -> list[Finding]:
+    """Report the classes' shares of the pixels, classes that never occur, and images without labels."""
     counts = np.zeros(IGNORE + 1, dtype=np.int64)
     empty = []
     for place in range(len(source)):
@@ -70,14 +75,16 @@ def about_labels(source: SceneSamples) -> list[Finding]:
         return found
     absent = [name for name, share in zip(names, shares, strict=True) if share == 0]
     if absent:
-        text = f"These classes have no source pixel: {listed(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source pixel: {shorten_names(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, share in zip(names, shares, strict=True) if 0 < share < _RARE]
     if rare:
-        text = f"These classes have less than {_RARE:.1%} of the pixels: {listed(rare)}; consider class weights."
+        text = f"These classes have less than {_RARE:.1%} of the pixels: {shorten_names(rare)}; consider class weights."
         found.append(Finding("warning", "source", text))
     if empty:
-        text = f"{len(empty)} of {len(source)} source images have no label at all ({listed(empty)}); remove them."
+        text = (
+            f"{len(empty)} of {len(source)} source images have no label at all ({shorten_names(empty)}); remove them."
+        )
         found.append(Finding("warning", "source", text))
     if len(source) - len(empty) == 1:
         text = "Only one source image has labelled pixels; label one more, so that one is held out."
@@ -85,7 +92,7 @@ def about_labels(source: SceneSamples) -> list[Finding]:
     return found
 
 
-def _looked_at(
+def _examine_content(
     domain: Domain,
     scenes: ArrayScenes | FileScenes,
     settings: ScenePairSettings,
@@ -93,29 +100,30 @@ def _looked_at(
     progress: Progress | None,
 ) -> SceneSamples | None:
     if isinstance(scenes, FileScenes):
-        good = _usable(domain, scenes, settings, found, progress)
+        good = _drop_unusable(domain, scenes, settings, found, progress)
         if good is None:
             return None
         scenes = number_classes(good)
     found += [Finding("info", domain, note) for note in scenes.notes]
-    found.append(_about_sizes(domain, scenes))
+    found.append(_examine_sizes(domain, scenes))
     return scenes
 
 
-def _usable(
+def _drop_unusable(
     domain: Domain, scenes: FileScenes, settings: ScenePairSettings, found: list[Finding], progress: Progress | None
 ) -> FileScenes | None:
-    bad = unusable(scenes, range(len(scenes)), thorough=True, progress=progress)
+    check = partial(check_scene, scenes, thorough=True)
+    bad = find_failures(check, range(len(scenes)), stop=False, progress=progress)
     keep = [place for place in range(len(scenes)) if place not in bad]
     severity: Literal["error", "warning"] = "warning" if settings.skip_bad and keep else "error"
     found += [Finding(severity, domain, f"{error}.") for error in list(bad.values())[:5]]
     if len(bad) > 5:
         found.append(Finding(severity, domain, f"{len(bad)} of {len(scenes)} scenes cannot be used in all."))
-    return scenes.kept(keep, scenes.notes) if keep else None
+    return scenes.select(keep) if keep else None
 
 
-def _about_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
+def _examine_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
     sizes = Counter(f"{width}x{height}" for width, height in scenes.sizes(range(len(scenes))))
-    shown = listed([f"{size} ({count})" for size, count in sizes.most_common()])
+    shown = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
     more = "; all are resized to one" if len(sizes) > 1 else ""
     return Finding("info", domain, f"The {domain} has {len(scenes)} images of {shown}{more}.")

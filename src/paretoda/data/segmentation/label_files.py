@@ -1,4 +1,4 @@
-"""Label files: PNGs whose pixels are ids, of 8 bits, with a palette, or SYNTHIA's of 16 bits."""
+"""Label files: PNGs whose pixels are ids, with 8 bits, with a palette, or with SYNTHIA's 16 bits."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.open.decoding import open_image, unreadable
+from paretoda.data.open.decoding import open_image, unreadable_error
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
@@ -19,36 +19,40 @@ _LOW_BYTES = {"RGB": "RGB;16L", "RGBA": "RGBA;16L"}
 
 
 def read_ids(path: Path) -> NDArray[np.uint8]:
-    """The ids of a label file, shape (h, w); a palette's colours are ignored, ids above 255 are an error."""
+    """Return the ids of a label file, shape (h, w); a palette's colours are ignored.
+
+    Raises:
+        DataError: The file cannot be read, or has ids above 255.
+    """
     try:
         with open_image(path) as image:
             values = _values(image, path)
     except DataError:
         raise
-    except Exception as error:  # decoders raise whatever a broken file makes them stumble over
-        raise _unreadable(path, error) from error
+    except Exception as error:  # a broken file makes decoders raise any kind of error
+        raise _read_error(path, error) from error
     if values.size and not 0 <= int(values.min()) <= int(values.max()) <= IGNORE:
         wrong = values.min() if values.min() < 0 else values.max()
         raise DataError(f"{path} has the label {wrong}; labels are ids in 0..255, with 255 for pixels without a label")
     return values.astype(np.uint8)
 
 
-def size_of(path: Path) -> tuple[int, int]:
-    """Width and height, from the file's header."""
+def read_size(path: Path) -> tuple[int, int]:
+    """Return width and height from the file's header."""
     try:
         with open_image(path) as image:
             return image.size
     except Exception as error:  # as above
-        raise _unreadable(path, error) from error
+        raise _read_error(path, error) from error
 
 
-def palette_of(path: Path) -> list[tuple[int, ...]] | None:
-    """The colours of the ids, None where the file has none."""
+def read_palette(path: Path) -> list[tuple[int, ...]] | None:
+    """Return the colours of the ids, or None where the file has no palette."""
     try:
         with open_image(path) as image:
             entries = image.getpalette() if image.mode == "P" else None
     except Exception as error:  # as above
-        raise _unreadable(path, error) from error
+        raise _read_error(path, error) from error
     return None if entries is None else [tuple(entries[k : k + 3]) for k in range(0, len(entries), 3)]
 
 
@@ -65,17 +69,17 @@ def _values(image: Image.Image, path: Path) -> NDArray[Any]:
 
 
 def _first_channel(path: Path) -> NDArray[np.uint16]:
-    # Of 16-bit colours Pillow keeps the high bytes alone, which are all 0 in SYNTHIA. Read as little-endian, what it
-    # takes for the high bytes are the low ones: the ids.
+    # Pillow keeps only the high bytes of 16-bit colours, which are all 0 in SYNTHIA. Read as little-endian, the bytes
+    # that it takes for the high ones are the low ones: the ids.
     content = path.read_bytes()
     high, low = Image.open(io.BytesIO(content)), Image.open(io.BytesIO(content))
     with high, low:
-        low.tile = [_relabelled(tile, _LOW_BYTES[low.mode]) for tile in low.tile]
+        low.tile = [_change_tile_format(tile, _LOW_BYTES[low.mode]) for tile in low.tile]
         first = np.asarray(high)[..., 0].astype(np.uint16)
         return np.asarray((first << 8) | np.asarray(low)[..., 0])
 
 
-def _relabelled(tile: Any, raw: str) -> Any:
+def _change_tile_format(tile: Any, raw: str) -> Any:
     return tile._replace(args=raw) if hasattr(tile, "_replace") else (*tile[:3], raw)
 
 
@@ -85,8 +89,8 @@ def _bits(path: Path) -> int:
     return head[24] if head.startswith(_PNG) else 8
 
 
-def _unreadable(path: Path, error: Exception) -> DataError:
-    return unreadable(
+def _read_error(path: Path, error: Exception) -> DataError:
+    return unreadable_error(
         path,
         error,
         missing="add this label file, or remove its image",

@@ -1,4 +1,4 @@
-"""Label tables: from the ids in a data set's files to classes 0..K-1, their names and colours."""
+"""Label tables: map the ids in a data set's files to classes 0..K-1, with their names and colours."""
 
 from __future__ import annotations
 
@@ -14,18 +14,21 @@ from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
 Colour = tuple[int, int, int]
-"""Red, green, blue in 0..255."""
+"""Red, green and blue in 0..255."""
 
 
 @dataclass(frozen=True)
 class LabelTable:
-    """What the ids in label files mean.
+    """The meaning of the ids in label files.
 
     Args:
-        names: of the classes.
-        colours: of the classes, as many.
-        ids: pairs (id in the files, class); several ids may share a class.
-        void: ids that are known and stand for no class; 255 always is one.
+        names: Names of the classes.
+        colours: Colours of the classes.
+        ids: Pairs (id in the files, class); several ids may share a class.
+        void: Ids that are known and stand for no class; 255 always is one.
+
+    Raises:
+        DataError: The numbers of names, colours, ids or classes do not fit.
     """
 
     names: tuple[str, ...]
@@ -54,17 +57,15 @@ class LabelTable:
         known[[IGNORE, *self.void]] = True
         return known
 
-    @property
-    def occurring(self) -> tuple[int, ...]:
-        """The classes that some id has: SYNTHIA knows 16 of Cityscapes' 19."""
-        return tuple(sorted({cls for _, cls in self.ids}))
-
     def classes_of(self, ids: NDArray[np.uint8], origin: str) -> NDArray[np.uint8]:
-        """The map of classes of a map of ids; an id that the table does not know is an error.
+        """Return the map of classes of a map of ids.
 
         Args:
-            ids: any shape.
-            origin: what an error calls the map.
+            ids: Ids, any shape.
+            origin: Name of the map in error messages.
+
+        Raises:
+            DataError: An id is not in the table.
         """
         present = np.bincount(ids.ravel(), minlength=256) > 0
         strange = np.flatnonzero(present & ~self.known)
@@ -76,11 +77,11 @@ class LabelTable:
         return self.lookup[ids]
 
 
-def palette(count: int) -> tuple[Colour, ...]:
-    """Colours that are all different and none of them black, the same for the same count's beginning."""
+def make_palette(count: int) -> tuple[Colour, ...]:
+    """Return `count` different colours without black; a larger count begins with the same colours."""
     colours = []
     for place in range(count):
-        # The golden ratio spreads the hues evenly, however many there are; brightness tells neighbours of one hue.
+        # The golden ratio spreads the hues evenly, however many there are; brightness separates similar hues.
         hue = place * 0.6180339887498949 % 1
         red, green, blue = colorsys.hsv_to_rgb(hue, 0.85 - 0.3 * (place % 3 == 2), 0.95 - 0.12 * (place % 4))
         colours.append((round(255 * red), round(255 * green), round(255 * blue)))
@@ -122,7 +123,7 @@ CITYSCAPES = LabelTable(
 """The labelIds of Cityscapes and GTA5; 34 is GTA5's licence plate, which Cityscapes writes as -1, that is 255."""
 
 CITYSCAPES_TRAIN_IDS = LabelTable(_NAMES, _COLOURS, tuple((cls, cls) for cls in range(19)))
-"""Files *_labelTrainIds.png."""
+"""The ids of files *_labelTrainIds.png."""
 
 _SYNTHIA = (3, 4, 2, 21, 5, 7, 15, 9, 6, None, 1, 10, 17, 8, None, 19, None, 12, 11)
 
@@ -132,7 +133,7 @@ SYNTHIA = LabelTable(
     tuple((value, cls) for cls, value in enumerate(_SYNTHIA) if value is not None),
     (0, 13, 14, 16, 18, 20, 22),
 )
-"""SYNTHIA-RAND-CITYSCAPES as Cityscapes' classes, without terrain, truck and train, as all who compare do."""
+"""SYNTHIA-RAND-CITYSCAPES in Cityscapes' classes, without terrain, truck and train, as in all comparisons."""
 
 _ELEVEN: tuple[tuple[str, Colour], ...] = (
     ("sky", (128, 128, 128)),
@@ -154,7 +155,7 @@ CAMVID = LabelTable(
     tuple((cls, cls) for cls in range(11)),
     (11,),
 )
-"""SegNet's copy of CamVid."""
+"""The ids of SegNet's copy of CamVid."""
 
 CAMVID_AS_CITYSCAPES = LabelTable(
     _NAMES,
@@ -162,7 +163,7 @@ CAMVID_AS_CITYSCAPES = LabelTable(
     ((0, 10), (1, 2), (2, 5), (3, 0), (4, 1), (5, 8), (6, 7), (7, 4), (8, 13), (9, 11), (10, 12)),
     (11,),
 )
-"""CamVid's files as Cityscapes' classes; a bicyclist is a rider, though the bicycle is part of it."""
+"""CamVid's files in Cityscapes' classes; a bicyclist is a rider, though the bicycle is part of it."""
 
 CITYSCAPES_AS_CAMVID = LabelTable(
     CAMVID.names,
@@ -170,7 +171,7 @@ CITYSCAPES_AS_CAMVID = LabelTable(
     (*((_NINETEEN[theirs][1], ours) for ours, theirs in CAMVID_AS_CITYSCAPES.ids), (33, 10)),
     tuple(sorted({*CITYSCAPES.void, 12, 19, 22, 27, 28, 31, 32})),
 )
-"""Labels of Cityscapes and GTA5 as CamVid's classes: rider and bicycle are one, what CamVid lacks is ignored."""
+"""Cityscapes and GTA5 in CamVid's classes: rider and bicycle are one, what CamVid lacks is ignored."""
 
 TABLES = {
     "cityscapes": CITYSCAPES,
@@ -181,9 +182,9 @@ TABLES = {
     "camvid-as-cityscapes": CAMVID_AS_CITYSCAPES,
     "cityscapes-as-camvid": CITYSCAPES_AS_CAMVID,
 }
-"""Tables by name."""
+"""Label tables by name."""
 
-ABOUT = {
+TABLE_DESCRIPTIONS = {
     "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
     "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
     "gta5": "As cityscapes, whose numbers GTA5's label files have.",
@@ -192,11 +193,15 @@ ABOUT = {
     "camvid-as-cityscapes": "CamVid's numbers as Cityscapes' 19 classes, of which it has 11.",
     "cityscapes-as-camvid": "labelIds of Cityscapes and GTA5 as CamVid's 11 classes.",
 }
-"""What each reads, and as what."""
+"""What each table reads, and as what."""
 
 
 def find_table(table: LabelTable | str) -> LabelTable:
-    """The table of this name."""
+    """Return the table of this name.
+
+    Raises:
+        DataError: There is no such table.
+    """
     if isinstance(table, LabelTable):
         return table
     if table not in TABLES:
@@ -204,16 +209,16 @@ def find_table(table: LabelTable | str) -> LabelTable:
     return TABLES[table]
 
 
-def plain_table(names: Sequence[str]) -> LabelTable:
-    """The table of files that hold classes 0..K-1 themselves, with well-known colours where all names are known."""
-    return LabelTable(tuple(names), colours_of(names), tuple((cls, cls) for cls in range(len(names))))
+def make_plain_table(names: Sequence[str]) -> LabelTable:
+    """Return the table of files that hold classes 0..K-1, with well-known colours where all names are known."""
+    return LabelTable(tuple(names), choose_colours(names), tuple((cls, cls) for cls in range(len(names))))
 
 
-def colours_of(names: Sequence[str]) -> tuple[Colour, ...]:
-    """Cityscapes' or CamVid's colours where one of them has all these names, otherwise generated ones."""
+def choose_colours(names: Sequence[str]) -> tuple[Colour, ...]:
+    """Return the colours of Cityscapes or CamVid where one of them has all these names, else generated ones."""
     for table in (CITYSCAPES, CAMVID):
         known = dict(zip(table.names, table.colours, strict=True))
         clean = [_ALIASES.get(name, name) for name in names]
         if all(name in known for name in clean):
             return tuple(known[name] for name in clean)
-    return palette(len(names))
+    return make_palette(len(names))

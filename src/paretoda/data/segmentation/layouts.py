@@ -7,30 +7,30 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 
 from paretoda.data.open.files import FileList
-from paretoda.data.open.folders import find_images, unlabelled_folder
-from paretoda.data.segmentation.label_files import palette_of
+from paretoda.data.open.folders import find_images, open_unlabelled_folder
+from paretoda.data.segmentation.label_files import read_palette
 from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA, LabelTable
 from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import DataError
 
 SLACK = 16
-"""A few files of GTA5 are some pixels larger or smaller than their labels."""
+"""Largest difference, in pixels, between the sizes of an image and its labels in GTA5, where a few files differ."""
 
 _LEFT = "_leftImg8bit"
 _SPLITS = ("train", "val", "test")
 _TELLING = (7, 8, 11, 23, 26)
-"""Ids whose colours tell Cityscapes' palette from others."""
+"""Ids whose colours distinguish Cityscapes' palette from others."""
 
 
 @dataclass(frozen=True)
-class Request:
-    """What is wanted of a folder.
+class FolderRequest:
+    """What is wanted from a folder.
 
     Args:
-        folder: that the user gave.
-        labelled: False means that nothing but the existence of label folders is looked at.
-        split: of Cityscapes and CamVid.
-        cached: keep the list of a large folder's files for the next time.
+        folder: Folder that the user gave.
+        labelled: Whether labels are wanted; with False only the existence of label folders is checked.
+        split: Split of Cityscapes and CamVid.
+        cached: Whether the list of a large folder's files is kept for the next run.
     """
 
     folder: Path
@@ -39,9 +39,18 @@ class Request:
     cached: bool = False
 
 
-def find_scenes(request: Request) -> FileScenes:
-    """The scenes of a folder in the first layout that fits; `table` is None where the layout leaves it open."""
-    layouts: tuple[Callable[[Request], FileScenes | None], ...] = (_cityscapes, _synthia, _camvid, _two_folders)
+def find_scenes(request: FolderRequest) -> FileScenes:
+    """Return the scenes of a folder in the first layout that fits; `table` is None where the layout leaves it open.
+
+    Raises:
+        DataError: Labels are wanted and no layout fits, or there are no images.
+    """
+    layouts: tuple[Callable[[FolderRequest], FileScenes | None], ...] = (
+        _open_cityscapes,
+        _open_synthia,
+        _open_camvid,
+        _open_two_folders,
+    )
     for layout in layouts:
         found = layout(request)
         if found is not None:
@@ -51,11 +60,11 @@ def find_scenes(request: Request) -> FileScenes:
             f"{request.folder} has no label maps that are known; give the root of GTA5, Cityscapes, SYNTHIA or CamVid, "
             "or a folder with images/ and labels/"
         )
-    files = unlabelled_folder(request.folder, cached=request.cached)
+    files = open_unlabelled_folder(request.folder, cached=request.cached)
     return FileScenes(files.paths, notes=files.notes)
 
 
-def _cityscapes(request: Request) -> FileScenes | None:
+def _open_cityscapes(request: FolderRequest) -> FileScenes | None:
     root, split = request.folder, request.split
     if root.name in _SPLITS and root.parent.name == "leftImg8bit":
         root, split = root.parent.parent, root.name
@@ -64,8 +73,8 @@ def _cityscapes(request: Request) -> FileScenes | None:
     if not (root / "leftImg8bit").is_dir():
         return None
     folder = _split_folder(root / "leftImg8bit", split)
-    every = _images(folder, request)
-    images = every.kept([k for k, name in enumerate(every.names()) if PurePath(name).stem.endswith(_LEFT)])
+    every = _list_images(folder, request)
+    images = every.select([k for k, name in enumerate(every.names()) if PurePath(name).stem.endswith(_LEFT)])
     if not images:
         raise DataError(f"{folder} has no files *{_LEFT}.png; give the root of Cityscapes, above leftImg8bit")
     if not request.labelled:
@@ -85,27 +94,27 @@ def _cityscapes_label(name: str, ending: str) -> str:
     return str(path.with_name(path.stem.removesuffix(_LEFT) + ending))
 
 
-def _synthia(request: Request) -> FileScenes | None:
+def _open_synthia(request: FolderRequest) -> FileScenes | None:
     images, labels = request.folder / "RGB", request.folder / "GT" / "LABELS"
     if not (images.is_dir() and (request.folder / "GT").is_dir()):
         return None
-    return _by_name(request, images, labels, SYNTHIA)
+    return _pair_by_name(request, images, labels, SYNTHIA)
 
 
-def _camvid(request: Request) -> FileScenes | None:
+def _open_camvid(request: FolderRequest) -> FileScenes | None:
     folder, split = request.folder, request.split
     if folder.name in _SPLITS and folder.with_name(f"{folder.name}annot").is_dir():
-        return _by_name(request, folder, folder.with_name(f"{folder.name}annot"), CAMVID)
+        return _pair_by_name(request, folder, folder.with_name(f"{folder.name}annot"), CAMVID)
     if not any((folder / one).is_dir() and (folder / f"{one}annot").is_dir() for one in _SPLITS):
         return None
-    return _by_name(request, _split_folder(folder, split), folder / f"{split}annot", CAMVID)
+    return _pair_by_name(request, _split_folder(folder, split), folder / f"{split}annot", CAMVID)
 
 
-def _two_folders(request: Request) -> FileScenes | None:
+def _open_two_folders(request: FolderRequest) -> FileScenes | None:
     images, labels = request.folder / "images", request.folder / "labels"
     if not (images.is_dir() and labels.is_dir()):
         return None
-    found = _by_name(request, images, labels, None)
+    found = _pair_by_name(request, images, labels, None)
     there = next((path for path in found.label_paths or () if path.is_file()), None)
     if there is None or not _has_cityscapes_colours(there):
         return found
@@ -113,23 +122,23 @@ def _two_folders(request: Request) -> FileScenes | None:
 
 
 def _has_cityscapes_colours(label: Path) -> bool:
-    colours = palette_of(label)
+    colours = read_palette(label)
     if colours is None:
         return False
     known = {value: CITYSCAPES.colours[cls] for value, cls in CITYSCAPES.ids}
     return all(value < len(colours) and colours[value] == known[value] for value in _TELLING)
 
 
-def _by_name(request: Request, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
-    """Label files have their image's name, but are always PNGs."""
-    found = _images(images, request)
+def _pair_by_name(request: FolderRequest, images: Path, labels: Path, table: LabelTable | None) -> FileScenes:
+    """Pair images with label files of the same name, which are always PNGs."""
+    found = _list_images(images, request)
     if not request.labelled:
         return FileScenes(found, table=table)
     partners = [str(PurePath(name).with_suffix(".png")) for name in found.names()]
     return FileScenes(found, FileList.of(labels, partners), table)
 
 
-def _images(folder: Path, request: Request) -> FileList:
+def _list_images(folder: Path, request: FolderRequest) -> FileList:
     images, _ = find_images(folder, cached=request.cached)
     if not images:
         raise DataError(f"{folder} has no image files; give a folder with images such as .png or .jpg")

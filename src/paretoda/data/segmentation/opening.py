@@ -1,10 +1,9 @@
-"""Whatever the user gives becomes scenes: a data set's folder, a list file, an .npz file, one image, or arrays."""
+"""Opens a data set's folder, a list file, an .npz file, one image, or arrays as scenes."""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,25 +11,24 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.labels import class_names, listed
+from paretoda.data.labels import class_names, shorten_names
 from paretoda.data.open.decoding import SUFFIXES, decode
-from paretoda.data.open.files import LOOKED_AT, FileList, failures
+from paretoda.data.open.files import FileList, drop_failures
 from paretoda.data.open.lists import read_text
-from paretoda.data.samples import Progress, peeked
-from paretoda.data.segmentation.label_files import read_ids, size_of
-from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, plain_table
-from paretoda.data.segmentation.layouts import SLACK, Request, find_scenes
+from paretoda.data.segmentation.label_files import read_ids, read_size
+from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, make_plain_table
+from paretoda.data.segmentation.layouts import SLACK, FolderRequest, find_scenes
 from paretoda.data.segmentation.samples import (
     ArrayScenes,
     FileScenes,
     SceneSamples,
-    array_scenes,
     check_sizes,
-    numbered,
+    make_array_scenes,
+    number_names,
     open_npz_scenes,
 )
 from paretoda.errors import DataError
-from paretoda.types import IGNORE
+from paretoda.types import IGNORE, Progress
 
 _IMAGE = "|".join(re.escape(suffix) for suffix in sorted(SUFFIXES))
 _LINE = re.compile(rf"(?P<image>.+?(?:{_IMAGE}))(?:\s+(?P<label>\S.*))?", re.IGNORECASE)
@@ -46,31 +44,38 @@ def open_scenes(
     index_cache: bool = True,
     progress: Progress | None = None,
 ) -> SceneSamples:
-    """The scenes behind a path, an array or a tuple (x, y[, classes]), their sizes and label files checked.
+    """Open the scenes behind a path, an array or a tuple (x, y[, classes]), and check their sizes and label files.
 
-    Only headers are read, and of large sets only some, so that a damaged file may raise later, when it is decoded.
+    Only headers are read, and of large sets only some, so that a damaged file may raise an error later, when it is
+    decoded.
 
     Args:
-        what: the root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines
-            `image label`, an .npz file; without labels also any folder with images, or one image.
-        labelled: False means that label files are not even opened.
-        table: what the ids in the label files mean, or its name; by default the layout's, or `classes.txt`.
-        split: of Cityscapes and CamVid; a path that ends in one wins.
-        skip_bad: decode everything once, and leave out what cannot be used, with a note.
-        index_cache: keep the list of a large folder's files for the next time.
-        progress: called while files are checked.
+        what: The root of GTA5, Cityscapes, SYNTHIA or CamVid, a folder with images/ and labels/, a list of lines `image
+            label`, an .npz file; without labels also any folder with images, or one image.
+        labelled: Whether labels are read; with False label files are not even opened.
+        table: Meaning of the ids in the label files, or its name; by default the layout's, or `classes.txt`.
+        split: Split of Cityscapes and CamVid; a path that ends in one has priority.
+        skip_bad: Whether everything is decoded once, and what cannot be used is left out with a note.
+        index_cache: Whether the list of a large folder's files is kept for the next run.
+        progress: Called while files are checked.
+
+    Returns:
+        The scenes, with label maps where they are wanted.
+
+    Raises:
+        DataError: The data cannot be used; the message says what to do.
     """
     scenes = open_unchecked(what, labelled=labelled, table=table, split=split, index_cache=index_cache)
     if not isinstance(scenes, FileScenes):
         return scenes
-    places = range(len(scenes)) if skip_bad else peeked(len(scenes), LOOKED_AT)
-    bad = unusable(scenes, places, thorough=skip_bad, stop=not skip_bad, progress=progress)
-    if bad and not skip_bad:
-        raise next(iter(bad.values()))
-    if len(places) < len(scenes):
-        note = f"Of {len(scenes)} scenes {len(places)} were looked at; `paretoda doctor` looks at all."
-        scenes = replace(scenes, notes=(*scenes.notes, note))
-    return number_classes(_without(scenes, bad))
+    usable = drop_failures(
+        scenes,
+        partial(check_scene, scenes, thorough=skip_bad),
+        ("scenes", "scenes that cannot be read"),
+        skip_bad=skip_bad,
+        progress=progress,
+    )
+    return number_classes(usable)
 
 
 def open_unchecked(
@@ -81,41 +86,35 @@ def open_unchecked(
     split: str = "train",
     index_cache: bool = False,
 ) -> ArrayScenes | FileScenes:
-    """The scenes before their files are looked into."""
+    """Open the scenes before their files are read; otherwise as `open_scenes`."""
     table = None if table is None else find_table(table)
     if isinstance(what, (ArrayScenes, FileScenes)):
         if labelled and not what.labelled:
             raise DataError("these scenes were opened without labels; open them with labels")
         return what if labelled else what.without_labels()
     if isinstance(what, (str, Path)):
-        return _open_path(Request(Path(what).expanduser(), labelled, split, index_cache), table)
+        return _open_path(FolderRequest(Path(what).expanduser(), labelled, split, index_cache), table)
     if isinstance(what, tuple) and len(what) in (2, 3):
-        return array_scenes(*what, table=table) if labelled else array_scenes(what[0], table=table)
+        return make_array_scenes(*what, table=table) if labelled else make_array_scenes(what[0], table=table)
     if isinstance(what, tuple) or labelled:
         raise DataError("label maps are missing; give a path, or arrays (x, y) or (x, y, classes)")
-    return array_scenes(what, table=table)
-
-
-def unusable(
-    scenes: FileScenes,
-    places: Sequence[int],
-    *,
-    thorough: bool,
-    stop: bool = False,
-    progress: Progress | None = None,
-) -> dict[int, DataError]:
-    """Those of the positions whose scenes cannot be used, and why; only the first where `stop` is set."""
-    return failures(partial(check_scene, scenes, thorough=thorough), places, stop=stop, progress=progress)
+    return make_array_scenes(what, table=table)
 
 
 def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
-    """Raises where a scene cannot be used; only headers are read unless it is to be thorough."""
+    """Raise a `DataError` where a scene cannot be used.
+
+    Args:
+        scenes: The scenes.
+        place: Position of the scene.
+        thorough: Whether the files are decoded; otherwise only their headers are read.
+    """
     (size,) = scenes.sizes([place])
     if scenes.label_paths is not None:
         label = scenes.label_paths[place]
         if not os.path.isfile(label):
             raise DataError(f"{scenes.paths[place]} has no label file {label}; add it, or remove the image")
-        check_sizes(size, size_of(label), scenes.paths[place], label, scenes.slack)
+        check_sizes(size, read_size(label), scenes.paths[place], label, scenes.slack)
     if thorough:
         decode(scenes.paths[place])
         if scenes.label_paths is not None:
@@ -125,19 +124,19 @@ def check_scene(scenes: FileScenes, place: int, *, thorough: bool) -> None:
 
 
 def check_classes(source: SceneSamples, other: SceneSamples) -> None:
-    """Raises where both domains' classes are known and their numbers differ."""
+    """Raise a `DataError` where both domains' classes are known and their numbers differ."""
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
-            f"the source has {len(source.classes)} classes ({listed(source.classes)}), the target has "
-            f"{len(other.classes)} ({listed(other.classes)}); give the target as a list of images, or read "
+            f"the source has {len(source.classes)} classes ({shorten_names(source.classes)}), the target has "
+            f"{len(other.classes)} ({shorten_names(other.classes)}); give the target as a list of images, or read "
             "the source's labels as the target's classes with --source-table NAME (`paretoda list tables`)"
         )
 
 
-def _open_path(request: Request, table: LabelTable | None) -> ArrayScenes | FileScenes:
+def _open_path(request: FolderRequest, table: LabelTable | None) -> ArrayScenes | FileScenes:
     path, labelled = request.folder, request.labelled
     if path.is_dir():
-        return _with_table(find_scenes(request), table, path)
+        return _set_table(find_scenes(request), table, path)
     if not path.is_file():
         raise DataError(f"{path} does not exist; give a data set's folder, an .npz file or a list of images and labels")
     if path.suffix.lower() == ".npz":
@@ -146,16 +145,16 @@ def _open_path(request: Request, table: LabelTable | None) -> ArrayScenes | File
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with images/ and labels/")
         return FileScenes(FileList.of(path.parent, [path.name]), table=table)
-    return _with_table(_open_list(path, labelled), table, path.parent)
+    return _set_table(_open_list(path, labelled), table, path.parent)
 
 
-def _with_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> FileScenes:
+def _set_table(scenes: FileScenes, table: LabelTable | None, folder: Path) -> FileScenes:
     file = folder / "classes.txt"
     if table is None and scenes.table is None and file.is_file():
         names = [line.strip() for line in read_text(file).splitlines() if line.strip()]
         if not names:
             raise DataError(f"{file} is empty; write the name of one class on each line")
-        table = plain_table(class_names(np.asarray(names), str(file)))
+        table = make_plain_table(class_names(np.asarray(names), str(file)))
     if table is None:
         return scenes
     return replace(scenes, table=table, slack=SLACK if table is CITYSCAPES else scenes.slack)
@@ -185,20 +184,10 @@ def _split_line(line: str, number: int, file: Path) -> tuple[str, str | None]:
     return match["image"], match["label"]
 
 
-def _without(scenes: FileScenes, bad: dict[int, DataError]) -> FileScenes:
-    if not bad:
-        return scenes
-    keep: Sequence[int] = [place for place in range(len(scenes)) if place not in bad]
-    if not keep:
-        raise DataError(f"none of the {len(scenes)} scenes can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} scenes that cannot be read were left out: {listed(scenes.names(sorted(bad)))}."
-    return scenes.kept(keep, (*scenes.notes, note))
-
-
 def number_classes(scenes: FileScenes) -> FileScenes:
-    """The same scenes with a table; where nothing tells the classes, all labels are read to number them.
+    """Return the scenes with a table; where nothing tells the classes, all labels are read to number them.
 
-    One wrong pixel can make many classes: where numbers below the largest never occur, a note says where that stands.
+    One wrong pixel can make many classes: where numbers below the largest never occur, a note says which file has it.
     """
     if scenes.table is not None or scenes.label_paths is None:
         return scenes
@@ -208,4 +197,4 @@ def number_classes(scenes: FileScenes) -> FileScenes:
     if absent := set(range(most)).difference(*present):
         file = next(path for path, ids in zip(scenes.label_paths, present, strict=True) if most in ids)
         note += f" {len(absent)} of them have no pixel; see whether the label {most} in {file} is a mistake."
-    return replace(scenes, table=plain_table(numbered(1 + most)), notes=(*scenes.notes, note))
+    return replace(scenes, table=make_plain_table(number_names(1 + most)), notes=(*scenes.notes, note))

@@ -4,38 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
-import numpy as np
 import torch
 from scipy.ndimage import gaussian_filter
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
 from paretoda.core.seeds import derived_seed
-from paretoda.data.batching import Places, batch_generator, endless
-from paretoda.data.pair import Part
+from paretoda.data.batching import Positions, batch_generator
+from paretoda.data.pair import Forward, Pair, Part
 from paretoda.data.prefetching import prefetch_batches
-from paretoda.data.samples import Image8, Index
 from paretoda.data.segmentation.label_tables import Colour
+from paretoda.data.segmentation.pixel_rows import sample_pixels
 from paretoda.data.segmentation.rows import SceneRows
 from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.segmentation.translation import Translation
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
-from paretoda.types import IGNORE, Batch
+from paretoda.types import IGNORE, Source, Target
 
 _SIGMA = 70 / 1914
-"""Of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
+"""Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
 
 
 def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
-    """The share of each class among all valid pixels, shape (K,), float64; all 0 where no pixel is valid.
+    """Share of each class among all labelled pixels, shape (K,), float64; all 0 where no pixel has a label.
 
     Args:
-        labels: int64 maps, each of shape (b, h, w), `IGNORE` where there is none.
-        classes: K.
+        labels: int64 maps, each of shape (b, h, w), `IGNORE` where there is no label.
+        classes: Number of classes K.
     """
     counts = torch.zeros(classes, dtype=torch.int64)
     for maps in labels:
@@ -44,20 +43,20 @@ def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
 
 
 def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]) -> Tensor:
-    """How likely each class is at each place, over how likely it is anywhere, shape (K, h, w).
+    """How likely each class is at each place, relative to how likely it is anywhere, shape (K, h, w).
 
-    The share of the class among the valid pixels around a place, divided so that a class's map averages 1: the factors
-    of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without any
-    label has 1 for all classes.
+    The share of the class among the labelled pixels around a place, divided so that a class's map averages 1: the
+    factors of CBST's spatial priors (Zou et al., 2018). A class that never occurs has 1 everywhere, and a place without
+    any label has 1 for all classes.
 
     Args:
-        labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is none.
-        classes: K.
-        size: height and width of the result.
+        labels: int64 maps, each of shape (b, H, W), `IGNORE` where there is no label.
+        classes: Number of classes K.
+        size: Height and width of the result.
     """
     counts = torch.zeros(classes, *size, dtype=torch.float64)
     for maps in labels:
-        # One more class takes the ignored pixels, and is dropped.
+        # An additional class collects the ignored pixels and is dropped.
         at = torch.where(maps == IGNORE, classes, maps)
         found = one_hot(at, classes + 1).sum(dim=0)[..., :classes].permute(2, 0, 1)
         counts += interpolate(found[None].double(), size=size, mode="area")[0]
@@ -70,165 +69,114 @@ def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]
     return torch.where((average > 0) & (valid > 0), shares / average.clamp(min=tiny), 1.0).float()
 
 
-_AT_ONCE = 8
 _COUNTED = 2000
+_SNAPSHOT_SEEDS: dict[Part, int] = {"source": 0, "held-out-source": 1, "target": 2, "held-out-target": 3}
+_SNAPSHOT_IMAGES = 200
+"""Images of a part in a snapshot, with 32 pixels each: as many rows as a small set of images has."""
+_SNAPSHOT_PIXELS = 32
 
 
-@dataclass(frozen=True, eq=False)
-class ScenePair:
-    """Two domains of scenes, ready for training. The target's labels are not in here.
+@dataclass(frozen=True, eq=False, kw_only=True)
+class ScenePair(Pair):
+    """A pair of domains for segmentation.
+
+    `make_scene_pair` builds one. The fields are those of `Pair` and these.
 
     Args:
-        settings: how they were split and batched; `batch_size` is the size that fits the data.
-        classes: names of the labels.
-        colours: of the labels.
-        source: the source's scenes and transform.
-        target: the target's.
-        source_train: positions of the source's training part.
-        source_held_out: positions of its held-out part, which no batch contains.
-        target_train: positions of the target's training part.
-        target_held_out: positions of the guide part, which appears in `Batch.guide` only.
-        translation: changes the looks of the source's training batches; the labels stay as they are.
-        notes: what the user should be told, one sentence each.
-        workers: threads that read ahead where many batches are wanted.
+        colours: Colours of the classes.
+        translation: Changes the appearance of the source's training images; their labels stay as they are.
     """
 
     settings: ScenePairSettings
-    classes: tuple[str, ...]
     colours: tuple[Colour, ...]
     source: SceneRows
     target: SceneRows
-    source_train: Places
-    source_held_out: Places
-    target_train: Places
-    target_held_out: Places
     translation: Translation | None = None
-    notes: tuple[str, ...] = ()
-    workers: int = 0
+
+    snapshot_batch: ClassVar[int] = 8
 
     @property
     def kind(self) -> Literal["segmentation"]:
-        """What tells it from pairs for classification."""
+        """The kind that distinguishes it from pairs for classification."""
         return "segmentation"
 
     @property
     def input_shape(self) -> tuple[int, int, int]:
-        """Of one target image: channels, height and width."""
+        """Channels, height and width of a target image."""
         width, height = self.target.transform.size
         return 3, height, width
 
-    @property
-    def guide_size(self) -> int:
-        """Held-out images of the target in a batch."""
-        return min(self.settings.batch_size, len(self.target_held_out))
-
-    def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
-        """The batch of this step, the same whenever and in whatever order it is asked for.
+    def label_maps(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
+        """Return the source's label maps of a part, in the order and at the size of `inputs`, int64 (b, h, w) each.
 
         Args:
-            step: from 0.
-            guide: False saves the reading of held-out images that nobody wants.
-            processes: several share the batch: each reads its own images and no others.
+            part: Part of the source.
+            batch_size: Maps at a time, b.
+            most: Largest number of maps, as in `inputs`.
+
+        Raises:
+            DataError: The part belongs to the target, which has no labels.
         """
-        size = self.settings.batch_size
-        own = processes.share(size)
-        source = self._order("source", len(self.source_train), step, size)[own]
-        target = self._order("target", len(self.target_train), step, size)[own]
-        held = self.guide_size if guide else 0
-        chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
-        chance = batch_generator(derived_seed(self.settings.seed, "augment-source", step), size, processes)
-        pixels, labels = self.source.augmented(self.source_train[source], chance)
-        raw = self.target.pixels(self.target_train[target])
-        return Batch(
-            source=self.source.transform.normalise(self._translated(pixels, raw, step)),
-            labels=labels,
-            target=self.target.transform.normalise(raw),
-            guide=None if chosen is None else self.target.evaluate(self.target_held_out[chosen]),
-            source_index=torch.from_numpy(source),
-            target_index=torch.from_numpy(target),
-            guide_index=None if chosen is None else torch.from_numpy(chosen),
-        )
-
-    def whole(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
-        """All images of a part in order, neither augmented nor translated, (b, 3, h, w) at a time.
-
-        Args:
-            part: which.
-            batch_size: b.
-            most: where there are more, so many of them, spread evenly.
-        """
-        return prefetch_batches(self._rows(part).evaluate, self._some(part, most), batch_size, self.workers)
-
-    def labels_in_batches(self, part: Part, batch_size: int, most: int | None = None) -> Iterator[Tensor]:
-        """The source's label maps of a part, in the order and at the size of `whole`, int64 (b, h, w) at a time."""
         if not part.endswith("source"):
             raise DataError(f"the part {part!r} has no labels: only the source has")
 
-        def maps(places: Places) -> Tensor:
-            return torch.from_numpy(self.source.maps(places)).long()
+        def maps(positions: Positions) -> Tensor:
+            return torch.from_numpy(self.source.maps(positions)).long()
 
         return prefetch_batches(maps, self._some(part, most), batch_size, self.workers)
 
     def source_frequencies(self) -> Tensor:
-        """The share of each class among the valid pixels of the source's training part, shape (K,), float64.
+        """Return the share of each class among the labelled pixels of the source's training part, (K,), float64.
 
-        Counted in 2,000 images where there are more.
+        Where there are more than 2,000 images, 2,000 of them are counted.
         """
-        return class_shares(self.labels_in_batches("source", _AT_ONCE, _COUNTED), len(self.classes))
+        return class_shares(self.label_maps("source", self.snapshot_batch, _COUNTED), len(self.classes))
 
     def source_priors(self, height: int, width: int) -> Tensor:
-        """How likely each class is at each place of a source image, 1 on average, shape (K, height, width).
+        """Return how likely each class is at each place of a source image, 1 on average, shape (K, height, width).
 
-        Counted in 2,000 images where there are more.
+        Where there are more than 2,000 images, 2,000 of them are counted.
         """
-        counted = self.labels_in_batches("source", _AT_ONCE, _COUNTED)
+        counted = self.label_maps("source", self.snapshot_batch, _COUNTED)
         return spatial_priors(counted, len(self.classes), (height, width))
 
-    def names(self, part: Part, index: Index | None = None) -> list[str]:
-        """What a table calls these images of a part; all of them by default."""
-        return self._rows(part).samples.names(self._chosen(part, index))
-
-    def images(self, part: Part, index: Index) -> list[Image8]:
-        """The raw images at these positions of a part, at their own sizes, for a report."""
-        return self._rows(part).samples.read(self._chosen(part, index))
-
     def prediction_transform(self) -> SceneTransform:
-        """The transform for new target data."""
+        """Return the transform for new target data."""
         return self.target.transform
 
-    def places(self, part: Part) -> Places:
-        """The positions of a part among all scenes of its domain."""
-        every = self._rows(part).samples
-        return {
-            "source": self.source_train,
-            "held-out-source": self.source_held_out,
-            "target": self.target_train,
-            "held-out-target": self.target_held_out,
-        }.get(part, np.arange(len(every)))
+    def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:  # noqa: ARG002
+        """Return labelled pixels of a part of the source; every process looks at all images."""
+        labels = self.label_maps(part, self.snapshot_batch, _SNAPSHOT_IMAGES)
+        return sample_pixels(
+            forward, self._snapshot_inputs(part), labels, per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
+        )
 
-    def _some(self, part: Part, most: int | None) -> Places:
-        places = self.places(part)
-        if most is None or len(places) <= most:
-            return places
-        return places[np.linspace(0, len(places) - 1, most).round().astype(np.int64)]
+    def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:  # noqa: ARG002
+        """Return pixels of a part of the target; every process looks at all images."""
+        return sample_pixels(
+            forward, self._snapshot_inputs(part), per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
+        )
 
-    def _translated(self, source: Tensor, target: Tensor, step: int) -> Tensor:
+    def _snapshot_inputs(self, part: Part) -> Iterator[Tensor]:
+        return self.inputs(part, self.snapshot_batch, SINGLE_PROCESS, _SNAPSHOT_IMAGES)
+
+    def _read(
+        self, step: int, source: Positions, target: Positions, processes: Processes
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        seed = derived_seed(self.settings.seed, "augment-source", step)
+        generator = batch_generator(seed, self.settings.batch_size, processes)
+        pixels, labels = self.source.augment(source, generator)
+        raw = self.target.pixels(target)
+        translated = self.source.transform.normalise(self._translate(pixels, raw, step))
+        return translated, labels, self.target.transform.normalise(raw)
+
+    def _translate(self, source: Tensor, target: Tensor, step: int) -> Tensor:
         if self.translation is None:
             return source
         if target.shape != source.shape:
             target = interpolate(target, size=source.shape[2:], mode="bilinear", antialias=True)
-        chance = torch.Generator().manual_seed(derived_seed(self.settings.seed, "translate", step))
-        changed = self.translation(source, target, chance)
+        generator = torch.Generator().manual_seed(derived_seed(self.settings.seed, "translate", step))
+        changed = self.translation(source, target, generator)
         if changed.shape != source.shape:
             raise ValueError(f"the translation made {tuple(changed.shape)} of images {tuple(source.shape)}")
         return changed
-
-    def _rows(self, part: Part) -> SceneRows:
-        return self.source if part.endswith("source") else self.target
-
-    def _chosen(self, part: Part, index: Index | None) -> Places:
-        places = self.places(part)
-        return places if index is None else places[np.asarray(index, dtype=np.int64)]
-
-    def _order(self, stream: str, size: int, step: int, count: int) -> Places:
-        return endless(self.settings.seed, stream, size, step * count, count)

@@ -2,44 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-from paretoda.data.prefetching import Reading
-from paretoda.errors import DataError
+from paretoda.data.settings import BatchSettings, check_choice
 
 ConventionName = Literal["torchvision", "caffe", "efficientnet"]
 
 
 @dataclass(frozen=True)
-class ScenePairSettings:
-    """Everything that, with the data, decides every batch.
+class ScenePairSettings(BatchSettings):
+    """Everything that, together with the data, determines every batch for segmentation.
 
-    Only the source is mirrored, scaled and cropped. A target image is the same in every step, because objectives keep
-    pseudo-labels by its position (`Batch.target_index`) and would not know where its pixels went.
+    The fields of `BatchSettings` come first. Only the source is mirrored, scaled and cropped. A target image is the
+    same in every step, because objectives keep pseudo-labels by its position (`Batch.target_index`) and could not
+    follow its pixels.
 
     Args:
-        seed: of splits, orders and augmentation.
-        batch_size: images of each domain in a batch; lowered to the smaller domain's size where that is less.
-        held_out: the share of each domain that is never trained on; 0 gives no guide.
-        size: width and height of all images; by default the target's own, 1024 at most on the longer side.
-        source_size: of the source's, where it is to differ (GTA5 1280x720, Cityscapes 1024x512).
-        convention: what the network's pixels are.
-        flip: mirror half of the source's images.
-        scales: least and largest random factor of the source's size; CRST takes (0.5, 1.5).
-        crop: width and height of a random part of the source's images.
-        source_table: name of the table of the source's labels; by default the layout's.
-        target_table: name of the table that says how many classes the target has, as a check.
-        source_split: of Cityscapes and CamVid.
-        target_split: of Cityscapes and CamVid.
-        skip_bad: leave scenes out that cannot be read, instead of stopping.
-        least_target: fewer target images are an error.
-        reading: how the data are read, which decides nothing.
+        batch_size: Images of each domain in a batch; lowered to the smaller domain's size where that is less.
+        size: Width and height of all images; by default the target's own, at most 1024 on the longer side.
+        source_size: Width and height of the source's images where they differ (GTA5 1280x720, Cityscapes 1024x512).
+        convention: Pixel normalisation that the network expects.
+        flip: Whether half of the source's images are mirrored.
+        scales: Least and largest random factor of the source's size; CRST takes (0.5, 1.5).
+        crop: Width and height of a random part of the source's images.
+        source_table: Name of the table of the source's labels; by default the layout's.
+        target_table: Name of the table that says how many classes the target has, as a check.
+        source_split: Split of Cityscapes and CamVid as a source.
+        target_split: Split of Cityscapes and CamVid as a target.
+
+    Raises:
+        DataError: A value is out of its range or unknown.
     """
 
-    seed: int = 0
     batch_size: int = 2
-    held_out: float = 0.1
     size: tuple[int, int] | None = None
     source_size: tuple[int, int] | None = None
     convention: ConventionName = "torchvision"
@@ -50,15 +46,7 @@ class ScenePairSettings:
     target_table: str | None = None
     source_split: str = "train"
     target_split: str = "train"
-    skip_bad: bool = False
-    least_target: int = 20
-    reading: Reading = field(default_factory=Reading)
 
     def __post_init__(self) -> None:
-        if self.batch_size < 1:
-            raise DataError(f"the batch size is {self.batch_size}; it must be at least 1")
-        if not 0 <= self.held_out <= 0.5:
-            raise DataError(f"the held-out share is {self.held_out}; it must be between 0 and 0.5")
-        if self.convention not in get_args(ConventionName):
-            known = ", ".join(get_args(ConventionName))
-            raise DataError(f"there is no convention {self.convention!r}; choose from {known}")
+        super().__post_init__()
+        check_choice("convention", self.convention, get_args(ConventionName))

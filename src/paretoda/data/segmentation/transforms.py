@@ -1,4 +1,4 @@
-"""Images and their label maps become tensors of one size, transformed together; stored with the model."""
+"""Transforms of images and their label maps to tensors of one size; stored with the model."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from paretoda.data.batching import per_sample
+from paretoda.data.batching import draw_per_sample
 from paretoda.data.samples import Image8
-from paretoda.data.segmentation.samples import Map8, Size, coloured, resized_map
+from paretoda.data.segmentation.samples import Map8, Size, resize_map, to_rgb
+from paretoda.data.settings import LONGEST
 from paretoda.data.transforms import IMAGENET
 from paretoda.errors import DataError
-from paretoda.io.limits import LONGEST_SIDE
 from paretoda.types import IGNORE
 
 
 @dataclass(frozen=True)
 class Convention:
-    """What numbers a network's pixels are: (scale * pixel - mean) / std.
+    """Pixel normalisation that a network expects: (scale * pixel - mean) / std.
 
     Args:
-        mean: per channel, in the network's order of channels.
-        std: per channel.
-        scale: of pixels in 0..255.
-        bgr: blue comes first.
+        mean: Mean per channel, in the network's order of channels.
+        std: Deviation per channel.
+        scale: Factor of pixels in 0..255.
+        bgr: Whether blue comes first.
     """
 
     mean: tuple[float, float, float]
@@ -45,11 +45,15 @@ CONVENTIONS = {
     "caffe": Convention((104.00698793, 116.66876762, 122.67891434), (1.0, 1.0, 1.0), 1.0, bgr=True),
     "efficientnet": Convention((127 / 255,) * 3, (128 / 255,) * 3, 1 / 255, bgr=False),
 }
-"""Of the networks that pretrained weights are for; caffe's is that of DeepLab-v2 in the literature."""
+"""Conventions of pretrained networks; "caffe" is that of DeepLab-v2 in the literature."""
 
 
 def convention_from_json(given: Mapping[str, Any]) -> Convention:
-    """What `asdict` made of a convention, as one again; a ValueError where its numbers make no image."""
+    """Return the convention that `asdict` was taken from.
+
+    Raises:
+        ValueError: Its numbers are not finite, or a deviation is not positive.
+    """
     red, green, blue = map(float, given["mean"])
     one, two, three = map(float, given["std"])
     scale = float(given["scale"])
@@ -60,15 +64,18 @@ def convention_from_json(given: Mapping[str, Any]) -> Convention:
 
 @dataclass(frozen=True)
 class SceneTransform:
-    """Resized, in training perhaps mirrored, scaled and cropped, and normalised.
+    """Resizes images, in training mirrors, scales and crops them where asked, and normalises them.
 
     Args:
-        size: width and height.
-        convention: of the network.
-        flip: mirror half of the training images.
-        scales: least and largest random factor of the size in training; None keeps it.
-        crop: width and height of a random rectangle in training; None with `scales` cuts to `size`. What lies outside
+        size: Width and height.
+        convention: Pixel normalisation of the network.
+        flip: Whether half of the training images are mirrored.
+        scales: Least and largest random factor of the size in training; None keeps the size.
+        crop: Width and height of a random rectangle in training; None with `scales` cuts to `size`. What lies outside
             the image has the mean colour and the label 255.
+
+    Raises:
+        DataError: A size or a factor is out of its range.
     """
 
     size: Size
@@ -79,10 +86,8 @@ class SceneTransform:
 
     def __post_init__(self) -> None:
         for side in (*self.size, *(self.crop or ())):
-            if not 1 <= side <= LONGEST_SIDE:
-                raise DataError(
-                    f"images cannot be {side} pixels wide or high; give (width, height) of 1 to {LONGEST_SIDE}"
-                )
+            if not 1 <= side <= LONGEST:
+                raise DataError(f"images cannot be {side} pixels wide or high; give (width, height) of 1 to {LONGEST}")
         if self.scales is not None and not 0 < self.scales[0] <= self.scales[1]:
             raise DataError(f"the random scales are {self.scales}; give (least, largest), both above 0")
 
@@ -92,12 +97,12 @@ class SceneTransform:
         return self.crop or self.size
 
     def prepare(self, images: Sequence[Image8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The part without chance, shape (n, h, w, 3)."""
-        return np.stack([_resized(coloured(image), self.size) for image in images])
+        """Return the resized images, the part without randomness, shape (n, h, w, 3)."""
+        return np.stack([_resize(to_rgb(image), self.size) for image in images])
 
     def prepare_labels(self, labels: Sequence[Map8] | NDArray[np.uint8]) -> NDArray[np.uint8]:
-        """The maps at the same size, shape (n, h, w)."""
-        return np.stack([resized_map(label, self.size) for label in labels])
+        """Return the label maps at the same size, shape (n, h, w)."""
+        return np.stack([resize_map(label, self.size) for label in labels])
 
     def augment(
         self,
@@ -105,12 +110,16 @@ class SceneTransform:
         labels: Sequence[Map8] | NDArray[np.uint8] | None,
         generator: torch.Generator,
     ) -> tuple[Tensor, Tensor | None]:
-        """Changed by chance but not normalised: float images in 0..255, RGB, (n, 3, h, w), int64 labels (n, h, w)."""
+        """Return augmented images that are not normalised, and their labels.
+
+        Returns:
+            Float images in 0..255, RGB, shape (n, 3, h, w), and int64 labels, shape (n, h, w), or None.
+        """
         pixels = self.prepare(images)
         maps = np.zeros(pixels.shape[:3], np.uint8) if labels is None else self.prepare_labels(labels)
-        chance = per_sample((len(pixels), 4), 0, generator, torch.float64).tolist()
-        changed = [self._changed(*scene) for scene in zip(pixels, maps, chance, strict=True)]
-        return _tensor([image for image, _ in changed]), (
+        draws = draw_per_sample((len(pixels), 4), 0, generator, torch.float64).tolist()
+        changed = [self._augment_scene(*scene) for scene in zip(pixels, maps, draws, strict=True)]
+        return _to_tensor([image for image, _ in changed]), (
             None if labels is None else torch.from_numpy(np.stack([label for _, label in changed])).long()
         )
 
@@ -120,41 +129,45 @@ class SceneTransform:
         labels: Sequence[Map8] | NDArray[np.uint8] | None,
         generator: torch.Generator,
     ) -> tuple[Tensor, Tensor | None]:
-        """Changed by chance, and normalised: images (n, 3, h, w), labels int64 (n, h, w).
+        """Return augmented and normalised images, shape (n, 3, h, w), and int64 labels, shape (n, h, w).
 
         Args:
-            images: n of any size.
-            labels: their maps, or None.
-            generator: the only source of chance.
+            images: n images of any size.
+            labels: Their label maps, or None.
+            generator: Source of all randomness.
         """
         pixels, maps = self.augment(images, labels, generator)
         return self.normalise(pixels), maps
 
     def evaluate(self, raw: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
-        """Without chance, shape (n, 3, h, w)."""
-        return self.normalise(_tensor(self.prepare(raw)))
+        """Return normalised images without randomness, shape (n, 3, h, w)."""
+        return self.normalise(_to_tensor(self.prepare(raw)))
 
     def pixels(self, raw: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
-        """Without chance and not normalised: 0..255, RGB, shape (n, 3, h, w)."""
-        return _tensor(self.prepare(raw))
+        """Return images without randomness that are not normalised: 0..255, RGB, shape (n, 3, h, w)."""
+        return _to_tensor(self.prepare(raw))
 
     def normalise(self, pixels: Tensor) -> Tensor:
-        """From 0..255, RGB, to the network's convention; shape (n, 3, h, w)."""
+        """Convert pixels from 0..255, RGB, to the network's convention, shape (n, 3, h, w)."""
         ordered = pixels.flip(1) if self.convention.bgr else pixels
         mean, std = (torch.tensor(row).view(3, 1, 1) for row in (self.convention.mean, self.convention.std))
         return (ordered * self.convention.scale - mean) / std
 
     def to_json(self) -> dict[str, Any]:
-        """The fields."""
+        """Return the fields."""
         return {"kind": "scenes", **asdict(self)}
 
     def tensors(self) -> dict[str, Tensor]:
-        """None."""
+        """Return nothing: all parameters are in `to_json`."""
         return {}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> SceneTransform:
-        """What `to_json` gave, as a transform again, also after it was a JSON file."""
+        """Return the transform that `to_json` was taken from, also after it was a JSON file.
+
+        Raises:
+            DataError: The data are damaged.
+        """
         try:
             scales, crop = data["scales"], data["crop"]
             width, height = map(index, data["size"])
@@ -164,27 +177,27 @@ class SceneTransform:
                 (width, height),
                 convention_from_json(data["convention"]),
                 bool(data["flip"]),
-                _two(float, scales) if scales else None,
-                _two(index, crop) if crop else None,
+                _parse_two(float, scales) if scales else None,
+                _parse_two(index, crop) if crop else None,
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise DataError(f"the model's transform cannot be read ({error!r}); its files are damaged") from error
 
-    def _changed(self, image: Image8, label: Map8, chance: Sequence[float]) -> tuple[Image8, Map8]:
+    def _augment_scene(self, image: Image8, label: Map8, draws: Sequence[float]) -> tuple[Image8, Map8]:
         if self.scales is not None:
-            factor = self.scales[0] + (self.scales[1] - self.scales[0]) * chance[0]
+            factor = self.scales[0] + (self.scales[1] - self.scales[0]) * draws[0]
             size = (max(1, round(self.size[0] * factor)), max(1, round(self.size[1] * factor)))
-            image, label = _resized(image, size), resized_map(label, size)
-        if self.flip and chance[1] < 0.5:
+            image, label = _resize(image, size), resize_map(label, size)
+        if self.flip and draws[1] < 0.5:
             image, label = image[:, ::-1], label[:, ::-1]
-        return self._cut(image, label, chance[2:])
+        return self._crop_scene(image, label, draws[2:])
 
-    def _cut(self, image: Image8, label: Map8, chance: Sequence[float]) -> tuple[Image8, Map8]:
+    def _crop_scene(self, image: Image8, label: Map8, draws: Sequence[float]) -> tuple[Image8, Map8]:
         width, height = self.trained_size
         if label.shape == (height, width):
             return image, label
-        columns, into_columns = _overlap(label.shape[1], width, chance[0])
-        rows, into_rows = _overlap(label.shape[0], height, chance[1])
+        columns, into_columns = _overlap(label.shape[1], width, draws[0])
+        rows, into_rows = _overlap(label.shape[0], height, draws[1])
         mean = self.convention.mean[::-1] if self.convention.bgr else self.convention.mean
         pixels = np.empty((height, width, 3), np.uint8)
         pixels[:] = np.rint(np.array(mean) / self.convention.scale)
@@ -195,25 +208,25 @@ class SceneTransform:
 
 
 def _overlap(have: int, want: int, draw: float) -> tuple[slice, slice]:
-    # Of the longer one a random part, which is all of the shorter one.
+    # A random part of the longer one, which is as long as the shorter one.
     start = min(int(draw * (abs(have - want) + 1)), abs(have - want))
     part, whole = slice(start, start + min(have, want)), slice(0, min(have, want))
     return (part, whole) if have > want else (whole, part)
 
 
-def _resized(image: Image8, size: Size) -> Image8:
+def _resize(image: Image8, size: Size) -> Image8:
     if (image.shape[1], image.shape[0]) == size:
         return image
     return np.asarray(Image.fromarray(image).resize(size, Image.Resampling.BICUBIC))
 
 
-def _tensor(images: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
+def _to_tensor(images: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.stack(list(images)))).permute(0, 3, 1, 2).contiguous().float()
 
 
 Read = TypeVar("Read")
 
 
-def _two(read: Callable[[Any], Read], given: Any) -> tuple[Read, Read]:
+def _parse_two(read: Callable[[Any], Read], given: Any) -> tuple[Read, Read]:
     first, second = map(read, given)
     return first, second

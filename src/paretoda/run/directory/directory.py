@@ -21,7 +21,7 @@ from typing import Any
 from paretoda import __version__
 from paretoda.errors import RunError
 from paretoda.gradients import Report
-from paretoda.io.files import append_line, from_json, unfinished, whole_file, write_json, write_text
+from paretoda.io.files import append_line, atomic_file, find_unfinished, parse_json, write_json, write_text
 from paretoda.io.toml import read_toml, to_toml
 from paretoda.run.directory.tables import (
     Predicted,
@@ -163,14 +163,14 @@ class RunDirectory(RunPaths):
 
     def _has_other_files(self) -> bool:
         """Return whether there is more than a run leaves that was killed before it had written config.toml."""
-        ours = {self.path / ".lock", self.path / "environment.json", *unfinished(self.path)}
+        ours = {self.path / ".lock", self.path / "environment.json", *find_unfinished(self.path)}
         return any(path not in ours for path in self.path.iterdir())
 
     def _clear(self) -> None:
         """Remove the files of a run and nothing else, and the directory if it is empty then."""
         for folder in (self.checkpoint.parent, self.maps, self.tensorboard):
             shutil.rmtree(folder, ignore_errors=True)
-        for file in (*self._files(), *unfinished(self.path), self.config):
+        for file in (*self._files(), *find_unfinished(self.path), self.config):
             file.unlink(missing_ok=True)
         with suppress(OSError):
             self.path.rmdir()
@@ -202,7 +202,7 @@ class RunDirectory(RunPaths):
         written = self.metrics.read_bytes() if self.metrics.exists() else b""
         lines = b"".join(written.splitlines(keepends=True)[:taken])
         if lines != written:
-            with whole_file(self.metrics) as file:
+            with atomic_file(self.metrics) as file:
                 file.write(lines)
         found = self.read_metrics() if lines else []
         if len(found) < taken:
@@ -239,7 +239,7 @@ class RunDirectory(RunPaths):
 
     def _read_json(self, path: Path) -> dict[str, Any]:
         try:
-            values: Any = from_json(read_text(path))
+            values: Any = parse_json(read_text(path))
         except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read ({error}); the run is damaged") from error
         if not isinstance(values, dict):
@@ -249,5 +249,5 @@ class RunDirectory(RunPaths):
     def tidy(self) -> None:
         """Remove unfinished files of a killed process and, of a finished run, its candidates."""
         candidates = self.checkpoint.parent.glob("candidate-*.safetensors") if self.model.exists() else ()
-        for file in (*unfinished(self.path), *candidates):
+        for file in (*find_unfinished(self.path), *candidates):
             file.unlink(missing_ok=True)

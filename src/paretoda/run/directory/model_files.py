@@ -10,7 +10,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor, nn
 
 from paretoda.errors import RunError
-from paretoda.io.files import from_json, whole_file, write_json
+from paretoda.io.files import atomic_file, parse_json, write_json
 from paretoda.models.weights import check_shapes
 from paretoda.objectives.target.tcm import Tcm
 
@@ -36,7 +36,7 @@ def write_model(
         for name, tensor in sorted(state.items())
     }
     write_json(description, {"format": _FORMAT, **facts})
-    with whole_file(weights) as file:
+    with atomic_file(weights) as file:
         file.write(save_tensors(tensors))
 
 
@@ -69,7 +69,7 @@ def require_refiner(refiner: Tcm | None) -> Tcm:
 def read_task(description: Path) -> str:
     """Read which task a model is of; descriptions without a task, or that cannot be read, count as classification."""
     try:
-        facts = from_json(description.read_bytes())
+        facts = parse_json(description.read_bytes())
     except (OSError, ValueError):
         return _TASK_IF_UNNAMED
     return str(facts.get("task", _TASK_IF_UNNAMED)) if isinstance(facts, dict) else _TASK_IF_UNNAMED

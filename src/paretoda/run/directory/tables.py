@@ -13,8 +13,8 @@ from typing import Annotated, Any, TypeAlias
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from paretoda.gradients import Report
-from paretoda.io.csv_cells import csv_text, original
-from paretoda.io.files import from_json
+from paretoda.io.csv_cells import csv_text, unescape_cell
+from paretoda.io.files import parse_json
 
 Predicted: TypeAlias = tuple[str, str, float]
 """Name of a sample, its predicted class, the confidence."""
@@ -78,7 +78,7 @@ def parse_metrics(text: str) -> list[dict[str, Any]]:
 
 def _step_line(number: int, line: str) -> dict[str, Any]:
     try:
-        return StepLine.model_validate(from_json(line)).model_dump()
+        return StepLine.model_validate(parse_json(line)).model_dump()
     except ValueError as error:
         raise ValueError(f"line {number}: {first_reason(error)}") from error
 
@@ -116,7 +116,7 @@ def parse_predictions(text: str) -> list[Predicted]:
 def _prediction(row: Sequence[str]) -> Predicted:
     if len(row) != 3:
         raise ValueError(f"{len(row)} cells instead of 3")
-    return original(row[0]), original(row[1]), float(row[2])
+    return unescape_cell(row[0]), unescape_cell(row[1]), float(row[2])
 
 
 def read_text(path: Path) -> str:

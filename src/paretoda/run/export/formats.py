@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
 from paretoda.errors import RunError
-from paretoda.io.files import whole_file
+from paretoda.io.files import atomic_file
 from paretoda.run.export.comparison import compare, draw_example
 from paretoda.run.export.program import Program
 
@@ -53,7 +53,7 @@ def write_program(program: Program, kind: Format, path: Path) -> float:
         traced = _trace(program)
         data, run = _onnx(program, traced, facts) if kind == "onnx" else _torch(traced, facts)
         difference = compare(program, run, any_size=len(program.free_axes) > 1)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(data)
     return difference
 

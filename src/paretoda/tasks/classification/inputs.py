@@ -21,7 +21,7 @@ from paretoda.data.samples import fingerprint
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import SettingsError
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.io.files import whole_file
+from paretoda.io.files import atomic_file
 from paretoda.models.backbones import default_backbone, make_backbone
 from paretoda.run.backbone_choice import check_frozen, describe_weights
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
@@ -52,13 +52,13 @@ def frozen_features(
     rows: list[Tensor] = []
     done = 0
     with evaluation_mode(network):
-        for inputs in pair.whole("all-source" if domain == "source" else "all-target", 32):
+        for inputs in pair.inputs("all-source" if domain == "source" else "all-target", 32):
             rows.append(network(inputs.to(device)).cpu())
             done += len(inputs)
             if progress is not None:
                 progress(f"features of the {domain}", done, total)
     features = torch.cat(rows)
-    with whole_file(path) as file:
+    with atomic_file(path) as file:
         file.write(save_tensors({"features": features}))
     return features
 

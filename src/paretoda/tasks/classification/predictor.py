@@ -16,17 +16,17 @@ from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
 from torch import Tensor, nn
 
-from paretoda.data.build_pair import threads_for
+from paretoda.data.build_pair import count_threads
 from paretoda.data.open.samples import open_samples
 from paretoda.data.prefetching import Reading
-from paretoda.data.rows import tensors_of
+from paretoda.data.rows import iterate_inputs
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.errors import BackboneError, RunError
 from paretoda.evaluation.calibration import checked_temperature
 from paretoda.evaluation.predictions import evaluation_mode, predict
-from paretoda.io.files import from_json
+from paretoda.io.files import parse_json
 from paretoda.models.backbones import make_backbone, width_of
 from paretoda.models.backbones.backbone import Outside
 from paretoda.models.classifier import Classifier, describe, from_description
@@ -126,8 +126,8 @@ class ClassificationPredictor:
     def _inputs(
         self, samples: Samples, batch_size: int, crops: int = 1, workers: int | None = None
     ) -> Iterator[Tensor]:
-        threads = threads_for(Reading(workers), samples)
-        for inputs in tensors_of(samples, self.transform, batch_size, crops, threads):
+        threads = count_threads(Reading(workers), samples)
+        for inputs in iterate_inputs(samples, self.transform, batch_size, crops, threads):
             if self.backbone is None or self.scaling is None:
                 yield inputs
             else:
@@ -172,7 +172,7 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
         if not path.is_file():
             raise RunError(f"{path} is missing: the run has not finished, or this is no run")
     try:
-        facts = from_json(description.read_bytes())
+        facts = parse_json(description.read_bytes())
         tensors = load_tensors(weights.read_bytes())
     except (SafetensorError, ValueError, OSError) as error:
         raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from paretoda.data.open.samples import open_samples
 from paretoda.data.samples import Samples
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.pictures import oracle_pictures, take_pictures
+from paretoda.report.pictures import take_oracle_pictures, take_pictures
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.tables import Predicted
 from paretoda.tasks.classification.inputs import ClassificationInputs
@@ -44,5 +44,5 @@ def add_oracle_pictures(
     for note in samples.notes:
         callbacks.notify(note)
     with torch.no_grad():
-        oracle = oracle_pictures(model.classes, samples, model.probabilities(samples))
+        oracle = take_oracle_pictures(model.classes, samples, model.probabilities(samples))
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])

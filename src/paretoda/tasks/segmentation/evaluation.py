@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from paretoda.core.options import unknown
-from paretoda.data.labels import listed
+from paretoda.data.labels import shorten_names
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.errors import DataError, RunError
 from paretoda.io.files import write_text
@@ -108,7 +108,7 @@ def _open(
         callbacks.notify(note)
     if labelled and samples.classes != predictor.classes:
         raise RunError(
-            f"{data} has the classes {listed(samples.classes)}, the model has {listed(predictor.classes)}; evaluate on "
+            f"{data} has the classes {shorten_names(samples.classes)}, the model has {shorten_names(predictor.classes)}; evaluate on "
             "labels of the model's classes, which classes.txt names beside plain images/ and labels/, or read them "
             "as such with --table NAME (`paretoda list tables`)"
         )

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.errors import RunError
-from paretoda.io.files import whole_file
-from paretoda.report.scenes import overlaid, png_of
+from paretoda.io.files import atomic_file
+from paretoda.report.label_maps import encode_png, overlay_map
 from paretoda.run.callbacks import Progress
 from paretoda.run.directory.tables import Predicted
 from paretoda.tasks.segmentation.predictor import Scene, SegmentationPredictor
@@ -51,8 +51,8 @@ def write_maps(
         path.parent.mkdir(parents=True, exist_ok=True)
         if not path.parent.resolve().is_relative_to(folder.resolve()):
             raise RunError(f"{path.parent} is a link that leads out of {folder}; remove it or give another folder")
-        with whole_file(path.with_name(f"{path.name}.png")) as file:
-            file.write(png_of(scene.labels, model.colours))
+        with atomic_file(path.with_name(f"{path.name}.png")) as file:
+            file.write(encode_png(scene.labels, model.colours))
         if overlays:
             _write_overlay(path.with_name(f"{path.name}{OVERLAY}.png"), scene, model)
         rows.append((scene.name, largest_class(scene.labels, model.classes), float(scene.confidence.mean())))
@@ -65,8 +65,8 @@ def _write_overlay(path: Path, scene: Scene, model: SegmentationPredictor) -> No
     from PIL import Image  # noqa: PLC0415
 
     data = io.BytesIO()
-    Image.fromarray(overlaid(scene.image, scene.labels, model.colours)).save(data, "PNG")
-    with whole_file(path) as file:
+    Image.fromarray(overlay_map(scene.image, scene.labels, model.colours)).save(data, "PNG")
+    with atomic_file(path) as file:
         file.write(data.getvalue())
 
 

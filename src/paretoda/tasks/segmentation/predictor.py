@@ -20,7 +20,7 @@ from paretoda.data.segmentation import SceneSamples, SceneTransform, open_scenes
 from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import RunError
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.io.files import from_json
+from paretoda.io.files import parse_json
 from paretoda.maps import enlarged
 from paretoda.models.segmentation.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
@@ -169,7 +169,7 @@ def assemble_predictor(
 def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> SegmentationPredictor:
     """Load the predictor that `save` wrote; nothing in the files is executed."""
     try:
-        facts = from_json(description.read_bytes())
+        facts = parse_json(description.read_bytes())
         return assemble_predictor(facts, load_tensors(weights.read_bytes()), device or torch.device("cpu"))
     except FileNotFoundError as error:
         raise RunError(f"{error.filename} is missing: the run has not finished, or this is no run") from error

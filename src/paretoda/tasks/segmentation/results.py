@@ -12,7 +12,7 @@ from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.errors import RunError
 from paretoda.evaluation.overlap import Scores, confusion
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.report.scenes import Overlap, SceneCard, hexadecimal, scene_card
+from paretoda.report.label_maps import MapCard, Overlap, make_map_card, to_hex
 from paretoda.run.callbacks import Callbacks, Progress
 from paretoda.tasks.segmentation.inputs import SegmentationInputs
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor
@@ -70,10 +70,10 @@ def measure_maps(
 
 def make_overlap(model: SegmentationPredictor, scores: Scores, heading: str, *, oracle: bool) -> Overlap:
     """Return the scores for a page."""
-    return Overlap(heading, model.classes, hexadecimal(model.colours), scores.iou, scores.miou, oracle)
+    return Overlap(heading, model.classes, to_hex(model.colours), scores.iou, scores.miou, oracle)
 
 
-def make_cards(model: SegmentationPredictor, samples: SceneSamples, confidences: Sequence[float]) -> list[SceneCard]:
+def make_cards(model: SegmentationPredictor, samples: SceneSamples, confidences: Sequence[float]) -> list[MapCard]:
     """Return a few images with their maps, from the least to the most certain, with labels where there are some."""
     order = np.argsort(np.asarray(confidences), kind="stable")
     chosen = order[np.unique(np.linspace(0, len(order) - 1, min(SHOWN, len(order))).astype(int))]
@@ -81,7 +81,7 @@ def make_cards(model: SegmentationPredictor, samples: SceneSamples, confidences:
     for place, one in zip(chosen.tolist(), model.scenes(samples, places=chosen.tolist()), strict=True):
         truth = samples.read_labels([place])[0] if samples.labelled else None
         uncertain = (one.entropy, float(one.confidence.mean()))
-        found.append(scene_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
+        found.append(make_map_card(one.name, one.image, one.labels, uncertain, model.colours, truth))
     return found
 
 

@@ -91,7 +91,7 @@ def teacher_labels(
     Returns:
         Shape (n, h, w), uint8, in the order of the target's training part.
     """
-    places = pair.places("target").tolist()
+    places = pair.positions("target").tolist()
     predicted = torch.empty(len(places), *size, dtype=torch.uint8)
     confidence = torch.empty(len(places), *size)
     for place, scene in enumerate(teachers.scenes(pair.target.samples, places=places, workers=workers)):

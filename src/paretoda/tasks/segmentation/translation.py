@@ -18,11 +18,11 @@ from paretoda.data.pair import Part
 from paretoda.data.segmentation import ScenePair
 from paretoda.data.segmentation.translation import TRANSLATIONS, Translation
 from paretoda.errors import RunError, SettingsError
-from paretoda.io.files import whole_file
+from paretoda.io.files import atomic_file
 from paretoda.models.cyclegan import CycleGan, CycleTranslation
 from paretoda.run.callbacks import Progress
 from paretoda.run.settings import Settings
-from paretoda.training.cyclegan import patches, train_cyclegan
+from paretoda.training.cyclegan import random_patches, train_cyclegan
 
 _OF_METHOD = {"fda": "fda", "cycada": "cyclegan"}
 """Method -> the translation that belongs to it."""
@@ -108,18 +108,18 @@ def cycle_translation(
     source, target = (_squares(pair, part, plan, settings.seed) for part in _PARTS)
     gan = train_cyclegan(source, target, plan.steps, semantic, settings.seed, report)
     if file is not None:
-        with whole_file(file) as out:
+        with atomic_file(file) as out:
             out.write(save_tensors({name: tensor.cpu().contiguous() for name, tensor in gan.state_dict().items()}))
     return CycleTranslation(gan.to_target)
 
 
 def _squares(pair: ScenePair, part: Part, plan: CyclePlan, seed: int) -> Callable[[int], Tensor]:
     """Return a function that reads patches of some training images for a step."""
-    rows, places = (pair.source if part == "source" else pair.target), pair.places(part)
+    rows, places = (pair.source if part == "source" else pair.target), pair.positions(part)
 
     def of_step(step: int) -> Tensor:
         own = derived_seed(seed, f"cyclegan-{part}", step)
         chosen = np.random.default_rng(own).integers(len(places), size=plan.batch)
-        return patches(rows.pixels(places[chosen]), plan.batch, plan.patch, own)(step)
+        return random_patches(rows.pixels(places[chosen]), plan.batch, plan.patch, own)(step)
 
     return of_step

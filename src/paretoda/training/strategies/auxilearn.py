@@ -22,7 +22,7 @@ _HIDDEN = 3
 """Units of the non-linear combination, as in the paper."""
 
 
-def linear(learned: Tensor, losses: Tensor) -> Tensor:
+def linear_combination(learned: Tensor, losses: Tensor) -> Tensor:
     """L_1 + Σ φ_i L_i over the others: only the proportions of weights matter for a minimum, so the first is 1.
 
     Args:
@@ -32,7 +32,7 @@ def linear(learned: Tensor, losses: Tensor) -> Tensor:
     return losses[0] + learned @ losses[1:]
 
 
-def monotone(learned: Tensor, losses: Tensor) -> Tensor:
+def monotone_combination(learned: Tensor, losses: Tensor) -> Tensor:
     """L_1 + c · softplus(A L + b): rises with every loss, by how much depends on all of them.
 
     Args:
@@ -138,7 +138,7 @@ class AuxiLearn:
         self._memory["learned"] = replace(state, values=values)
 
     def _combined(self, learned: Tensor, losses: Tensor) -> Tensor:
-        return (linear if self.combination == "linear" else monotone)(learned, losses)
+        return (linear_combination if self.combination == "linear" else monotone_combination)(learned, losses)
 
     def _state(self, size: int) -> Adam:
         """φ and its moments; at first about the plain sum (in the small network the source counts once more)."""

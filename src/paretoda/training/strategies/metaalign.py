@@ -13,12 +13,12 @@ from torch.func import functional_call
 from paretoda.gradients import Report
 from paretoda.models.batchnorm import frozen_statistics
 from paretoda.schemes.linear import Linear
-from paretoda.training.seeding import own_chance
+from paretoda.training.seeding import isolated_rng
 from paretoda.training.step import Step
 from paretoda.types import Batch
 
 
-class _Elsewhere(nn.Module):
+class _FunctionCall(nn.Module):
     """Runs a function; whoever calls it functionally decides with which parameters of the model."""
 
     def __init__(self, model: nn.Module) -> None:
@@ -29,7 +29,7 @@ class _Elsewhere(nn.Module):
         return run()
 
 
-def elsewhere(model: nn.Module, parameters: Mapping[str, Tensor], run: Callable[[], Tensor]) -> Tensor:
+def call_with_parameters(model: nn.Module, parameters: Mapping[str, Tensor], run: Callable[[], Tensor]) -> Tensor:
     """What `run` returns while the model has these parameters instead of its own, differentiable in them.
 
     Args:
@@ -38,11 +38,11 @@ def elsewhere(model: nn.Module, parameters: Mapping[str, Tensor], run: Callable[
         run: without arguments.
     """
     given = {f"model.{name}": tensor for name, tensor in parameters.items()}
-    answer: Tensor = functional_call(_Elsewhere(model), given, (run,))
+    answer: Tensor = functional_call(_FunctionCall(model), given, (run,))
     return answer
 
 
-def stepped(
+def gradient_step(
     loss: Tensor, parameters: Mapping[str, Tensor], rates: Mapping[str, float], *, second_order: bool
 ) -> dict[str, Tensor]:
     """θ' = θ - rate ∇L(θ), as a function of θ.
@@ -103,17 +103,19 @@ class MetaAlign:
         """Gradients of the first loss here and of the second one step ahead."""
         count = int(self._memory.get("count", 0))
         first, second = (self.train, self.test) if not self.alternate or count % 2 == 0 else (self.test, self.train)
-        with own_chance(step.device):  # afterwards chance is as before: the second look drops the same features
+        with isolated_rng(step.device):  # afterwards chance is as before: the second look drops the same features
             look = step.look(batch)
         parameters = {name: tensor for name, tensor in step.model.named_parameters() if tensor.requires_grad}
-        moved = stepped(look.losses[first], parameters, self._rates(step, parameters), second_order=self.second_order)
+        moved = gradient_step(
+            look.losses[first], parameters, self._rates(step, parameters), second_order=self.second_order
+        )
 
         def ahead() -> Tensor:
             with step.autocast(), frozen_statistics(step.model):
                 loss: Tensor = step.objectives[second](*step.domains(batch))
             return loss.float() if step.precision != "32" else loss
 
-        losses = {**look.losses, second: elsewhere(step.model, moved, ahead)}
+        losses = {**look.losses, second: call_with_parameters(step.model, moved, ahead)}
         report = step.weigh(replace(look, losses=losses), Linear())
         self._memory["count"] = count + 1
         return report

@@ -8,14 +8,14 @@ from typing import Any
 
 from markupsafe import Markup
 
-from paretoda.report.charts import Points, chart
+from paretoda.report.charts import Points, draw_chart
 from paretoda.report.facts import RunFacts, guide_curve, named_curves
-from paretoda.report.page import Comparison, render
+from paretoda.report.page import Comparison, render_template
 
 _NOTHING = "–"  # noqa: RUF001
 
 
-def runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
+def render_runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
     """The HTML of several runs.
 
     Args:
@@ -38,7 +38,9 @@ def runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
             "All others are below." if len(shared) < len(keys) else "None: the runs have the same settings.",
         ),
     ]
-    return render("runs.html", title=title, count=len(runs), tables=tables, charts=_charts(runs), shared=shared)
+    return render_template(
+        "runs.html", title=title, count=len(runs), tables=tables, charts=_charts(runs), shared=shared
+    )
 
 
 def _results(runs: Mapping[str, RunFacts]) -> Comparison:
@@ -85,7 +87,7 @@ def _charts(runs: Mapping[str, RunFacts]) -> list[tuple[str, str, Markup]]:
         curves = {name: pick(run) for name, run in runs.items()}
         found = {name: points if points else [(1, float("nan"))] for name, points in curves.items()}
         if any(curves.values()):
-            drawn.append((heading, about, chart(found, label=f"{heading} of each run")))
+            drawn.append((heading, about, draw_chart(found, label=f"{heading} of each run")))
     return drawn
 
 

@@ -21,7 +21,7 @@ WIDTH = 320
 
 
 @dataclass(frozen=True)
-class SceneCard:
+class MapCard:
     """An image and what was made of it, as data URIs.
 
     Args:
@@ -67,12 +67,12 @@ class Overlap:
         return list(zip(self.classes, self.colours, values, strict=True))
 
 
-def hexadecimal(colours: Colours) -> list[str]:
+def to_hex(colours: Colours) -> list[str]:
     """#rrggbb of each."""
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours]
 
 
-def painted(labels: NDArray[np.uint8], colours: Colours) -> Image8:
+def paint_map(labels: NDArray[np.uint8], colours: Colours) -> Image8:
     """A label map (h, w) in its classes' colours, (h, w, 3)."""
     table = np.zeros((256, 3), np.uint8)
     table[:] = IGNORED
@@ -81,21 +81,21 @@ def painted(labels: NDArray[np.uint8], colours: Colours) -> Image8:
     return image
 
 
-def overlaid(image: Image8, labels: NDArray[np.uint8], colours: Colours, strength: float = 0.55) -> Image8:
+def overlay_map(image: Image8, labels: NDArray[np.uint8], colours: Colours, strength: float = 0.55) -> Image8:
     """The image (h, w, 3) with its label map shining through; unlabelled pixels stay as they are."""
-    mixed = (1 - strength) * image + strength * painted(labels, colours)
+    mixed = (1 - strength) * image + strength * paint_map(labels, colours)
     found: Image8 = np.where((labels < len(colours))[..., None], np.rint(mixed), image).astype(np.uint8)
     return found
 
 
-def glowing(values: NDArray[np.float32]) -> Image8:
+def paint_heat(values: NDArray[np.float32]) -> Image8:
     """Values 0..1 of shape (h, w) from black over red and yellow to white, (h, w, 3)."""
     levels = np.clip(values, 0, 1)[..., None] * 3 - np.arange(3)
     image: Image8 = np.rint(255 * np.clip(levels, 0, 1)).astype(np.uint8)
     return image
 
 
-def png_of(labels: NDArray[np.uint8], colours: Colours) -> bytes:
+def encode_png(labels: NDArray[np.uint8], colours: Colours) -> bytes:
     """A PNG with a palette: the pixels are the class numbers, viewers show the colours."""
     from PIL import Image  # noqa: PLC0415
 
@@ -122,14 +122,14 @@ def data_uri(image: Image8, *, photo: bool) -> str:
     return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
 
 
-def scene_card(
+def make_map_card(
     name: str,
     image: Image8,
     labels: NDArray[np.uint8],
     uncertain: tuple[NDArray[np.float32], float],
     colours: Colours,
     oracle_labels: NDArray[np.uint8] | None = None,
-) -> SceneCard:
+) -> MapCard:
     """The card of one image.
 
     Args:
@@ -140,11 +140,11 @@ def scene_card(
         colours: of the classes.
         oracle_labels: true ones, shape (h, w), where target labels were given.
     """
-    return SceneCard(
+    return MapCard(
         name,
         data_uri(image, photo=True),
-        data_uri(painted(labels, colours), photo=False),
-        data_uri(glowing(uncertain[0]), photo=True),
+        data_uri(paint_map(labels, colours), photo=False),
+        data_uri(paint_heat(uncertain[0]), photo=True),
         uncertain[1],
-        None if oracle_labels is None else data_uri(painted(oracle_labels, colours), photo=False),
+        None if oracle_labels is None else data_uri(paint_map(oracle_labels, colours), photo=False),
     )
