@@ -6,8 +6,9 @@ import sklearn
 
 from paretoda.bench.baselines import BASELINES, coral, logistic_regression, propagate_labels
 from paretoda.bench.execute import _run_baseline
-from paretoda.bench.loading import Loaded
 from paretoda.data import open_samples
+from paretoda.run.task import BenchData
+from paretoda.tasks.classification.evaluation import OracleSamples
 
 
 def domains(seed=0, n=400, d=4):
@@ -74,13 +75,8 @@ def test_images_of_two_sizes_are_brought_to_the_tasks_own():
         return (bright + rng.random((60, side, side)) * 40).astype(np.uint8)
 
     target = images(16)
-    loaded = Loaded(
-        (images(8), labels, ["a", "b"]),
-        target,
-        open_samples(target, labelled=False),
-        ("a", "b"),
-        labels,
-        {"backbone": "cnn", "image_size": 8},
-    )
+    test = OracleSamples(open_samples(target, labelled=False), ("a", "b"), labels)
+    loaded = BenchData((images(8), labels, ["a", "b"]), target, test)
+    settings = {"backbone": "cnn", "image_size": 8}
     for name in ("logistic", "logistic-z-propagated"):
-        assert _run_baseline(name, loaded)["accuracy"]["last"] > 0.95
+        assert _run_baseline(name, loaded, settings)["accuracy"]["last"] > 0.95

@@ -8,6 +8,7 @@ from paretoda.bench.layouts import find_home, find_place, read_facts
 from paretoda.bench.loading import load_task
 from paretoda.bench.suites import PAPER_SUITES
 from paretoda.errors import DataError
+from paretoda.tasks import find_task
 
 HOMES = {
     "office31": ("", "office31", "Office-31", "office", "office31/domain_adaptation_images", "Original_images"),
@@ -42,13 +43,13 @@ def test_a_task_is_loaded_from_every_layout_with_the_names_of_its_classes(tmp_pa
     LAYOUTS[layout](suite, tmp_path, SMALL[suite])
     tasks = list(PAPER_SUITES[suite].tasks.values())
     for task in (tasks[0], tasks[-1]):
-        loaded = load_task(task, tmp_path, tmp_path / "work")
-        assert loaded.classes == tuple(sorted(read_facts()[suite].classes))
-        folders = [path.parent.name for path in loaded.samples.paths]
-        assert [loaded.classes[label] for label in loaded.oracle_labels] == folders
-        assert loaded.samples.labels is None
+        loaded = load_task(find_task("classification"), task, tmp_path, tmp_path / "work")
+        assert loaded.test.classes == tuple(sorted(read_facts()[suite].classes))
+        folders = [path.parent.name for path in loaded.test.samples.paths]
+        assert [loaded.test.classes[label] for label in loaded.test.oracle_labels] == folders
+        assert loaded.test.samples.labels is None
         assert getattr(loaded.target, "labels", None) is None, "nothing that could leak goes into the training"
-        assert len(folders) == 2 * len(loaded.classes)
+        assert len(folders) == 2 * len(loaded.test.classes)
 
 
 @pytest.mark.parametrize(("suite", "home"), [(suite, home) for suite, homes in HOMES.items() for home in homes])

@@ -1,15 +1,20 @@
 """A task's data are those of the protocol, and labels stand beside the right samples."""
 
 import zipfile
+from functools import partial
 
 import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.bench.loading import load_task, needs_files
-from paretoda.bench.suites import SUITES, Part, Task, find_data_folder
+from paretoda.bench import loading
+from paretoda.bench.loading import needs_files
+from paretoda.bench.suites import SUITES, find_data_folder
 from paretoda.errors import DataError
+from paretoda.tasks import find_task
+from paretoda.tasks.suites import Part, SuiteTask
 
+load_task = partial(loading.load_task, find_task("classification"))
 COLOURS = {"blue": (0, 0, 255), "green": (0, 255, 0), "red": (255, 0, 0)}
 
 
@@ -30,9 +35,9 @@ def write_npz(path, n, classes=("a", "b")):
 def test_labels_of_a_folder_stand_beside_their_images(tmp_path):
     write_images(tmp_path / "s")
     write_images(tmp_path / "t")
-    loaded = load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
-    images = loaded.samples.read(np.arange(len(loaded.samples)))
-    shown = [loaded.classes[label] for label in loaded.oracle_labels]
+    loaded = load_task(SuiteTask(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+    images = loaded.test.samples.read(np.arange(len(loaded.test.samples)))
+    shown = [loaded.test.classes[label] for label in loaded.test.oracle_labels]
     assert [COLOURS[name] for name in shown] == [tuple(np.asarray(image)[0, 0].tolist()) for image in images]
     assert shown != sorted(shown), "this is no test unless the two orders differ"
 
@@ -40,13 +45,13 @@ def test_labels_of_a_folder_stand_beside_their_images(tmp_path):
 def test_the_targets_labels_are_places_in_the_sources_classes(tmp_path):
     write_images(tmp_path / "s")
     write_images(tmp_path / "t", classes=("green", "red"))
-    loaded = load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
-    assert loaded.classes == ("blue", "green", "red")
-    assert sorted(loaded.oracle_labels) == [1, 1, 2, 2]
+    loaded = load_task(SuiteTask(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+    assert loaded.test.classes == ("blue", "green", "red")
+    assert sorted(loaded.test.oracle_labels) == [1, 1, 2, 2]
     write_npz(tmp_path / "s.npz", 6, ("x", "y", "z"))
     write_npz(tmp_path / "t.npz", 4, ("z", "x"))
-    loaded = load_task(Task(Part("s.npz"), Part("t.npz")), tmp_path, tmp_path / "work")
-    np.testing.assert_array_equal(loaded.oracle_labels[loaded.target[:, 0].argsort()], [2, 0, 2, 0])
+    loaded = load_task(SuiteTask(Part("s.npz"), Part("t.npz")), tmp_path, tmp_path / "work")
+    np.testing.assert_array_equal(loaded.test.oracle_labels[loaded.target[:, 0].argsort()], [2, 0, 2, 0])
 
 
 def test_an_image_outside_the_classes_cannot_be_counted(tmp_path):
@@ -54,13 +59,13 @@ def test_an_image_outside_the_classes_cannot_be_counted(tmp_path):
     write_images(tmp_path / "t")
     Image.new("RGB", (8, 8)).save(tmp_path / "t" / "stray.png")
     with pytest.raises(DataError, match=r"stray\.png is in no class's folder"):
-        load_task(Task(Part("s"), Part("t")), tmp_path, tmp_path / "work")
+        load_task(SuiteTask(Part("s"), Part("t")), tmp_path, tmp_path / "work")
 
 
 def test_a_subset_is_drawn_with_a_fixed_seed_from_the_first_samples_only(tmp_path):
     write_npz(tmp_path / "s.npz", 100)
     write_npz(tmp_path / "t.npz", 50)
-    task = Task(Part("s.npz", take=20, of=60), Part("t.npz", take=10))
+    task = SuiteTask(Part("s.npz", take=20, of=60), Part("t.npz", take=10))
     first, second = (load_task(task, tmp_path, tmp_path / "work") for _ in range(2))
     x, y, _ = first.source
     np.testing.assert_array_equal(x, second.source[0])
@@ -84,17 +89,17 @@ def test_an_archive_is_unpacked_once_and_its_layout_is_found(tmp_path):
     with zipfile.ZipFile(tmp_path / "data" / "deep" / "images.zip", "w") as archive:
         for file in (tmp_path / "raw").rglob("*.png"):
             archive.write(file, file.relative_to(tmp_path / "raw"))
-    task = Task(Part("deep/images/s"), Part("deep/images/t"))
+    task = SuiteTask(Part("deep/images/s"), Part("deep/images/t"))
     loaded = load_task(task, tmp_path / "data", tmp_path / "work")
     assert loaded.source == tmp_path / "work" / "deep" / "images" / "s"
-    assert len(loaded.oracle_labels) == 6
+    assert len(loaded.test.oracle_labels) == 6
     (tmp_path / "data" / "deep" / "images.zip").write_bytes(b"not read again")
-    assert load_task(task, tmp_path / "data", tmp_path / "work").classes == loaded.classes
+    assert load_task(task, tmp_path / "data", tmp_path / "work").classes == loaded.test.classes
     assert [path.name for path in (tmp_path / "work" / "deep").iterdir()] == ["images"], "nothing is left behind"
 
 
 def test_missing_files_and_folders_are_told(tmp_path, monkeypatch):
-    task = Task(Part("s.npz"), Part("printed"))
+    task = SuiteTask(Part("s.npz"), Part("printed"))
     with pytest.raises(DataError, match=r"s\.npz is missing"):
         load_task(task, tmp_path, tmp_path)
     with pytest.raises(DataError, match="--data"):
@@ -113,12 +118,12 @@ def test_the_embedded_suite_needs_no_files(tmp_path):
     assert not any(needs_files(task) for name in embedded for task in SUITES[name].tasks.values())
     assert all(needs_files(task) for name in SUITES if name not in embedded for task in SUITES[name].tasks.values())
     loaded = load_task(SUITES["digits"].tasks["printed-handwritten"], None, tmp_path)
-    assert len(loaded.samples) == len(loaded.oracle_labels) == 1797
+    assert len(loaded.test.samples) == len(loaded.test.oracle_labels) == 1797
 
 
 @pytest.mark.parametrize("name", ["pacs", "office-caltech10", "office-caltech10-deep", "development"])
 def test_the_real_files_are_where_the_suite_says(shared_data, tmp_path, name):
     task = next(iter(SUITES[name].tasks.values()))
     loaded = load_task(task, shared_data, tmp_path)
-    assert len(loaded.target) == len(loaded.oracle_labels) > 500
-    assert set(loaded.oracle_labels) == set(range(len(loaded.classes)))
+    assert len(loaded.target) == len(loaded.test.oracle_labels) > 500
+    assert set(loaded.test.oracle_labels) == set(range(len(loaded.test.classes)))

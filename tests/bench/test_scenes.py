@@ -2,23 +2,34 @@
 
 import numpy as np
 import pytest
-from paretoda.bench.scenes import load_scenes
 
 from paretoda.bench.contenders import ORACLE, Contender, RunSpec, cross, plan, read_contenders, run_folder
 from paretoda.bench.execute import execute_run
-from paretoda.bench.suites import SCENE_SUITES, SUITES, Part, Suite, Task
+from paretoda.bench.loading import open_part
+from paretoda.bench.suites import SUITES
 from paretoda.data.drawn.streets import DRIVING_CLASSES
+from paretoda.data.segmentation import open_scenes
 from paretoda.errors import DataError
 from paretoda.report.tables import make_table
+from paretoda.tasks.segmentation.suites import SEGMENTATION_SUITES
+from paretoda.tasks.suites import Part, Suite, SuiteTask
 
 SETTINGS = {"task": "segmentation", "size": "48x36"}
+
+
+def load_scenes(part, data):
+    return open_scenes(open_part(part, data, data), labelled=True)
+
+
 QUICK = {**SETTINGS, "steps": 2, "batch_size": 2, "evaluate_every": 1, "device": "cpu"}
 
 
 @pytest.fixture(autouse=True)
 def tiny(monkeypatch):
     parts = Part("driving/1/0", 6), Part("driving/0/1", 20), Part("driving/0/2", 3)
-    suite = Suite("tiny", {"flat-muted": Task(parts[0], parts[1], SETTINGS, parts[2])}, measure="miou")
+    suite = Suite(
+        "tiny", {"flat-muted": SuiteTask(parts[0], parts[1], SETTINGS, parts[2])}, measure="miou", task="segmentation"
+    )
     monkeypatch.setitem(SUITES, "tiny", suite)
     return suite
 
@@ -95,8 +106,8 @@ def test_a_camera_that_looks_up_or_down_sees_the_classes_otherwise_often():
 
 def test_the_real_camvid_is_where_the_suites_say(shared_data):
     for name in ("camvid", "camvid-dusk"):
-        for task in SCENE_SUITES[name].tasks.values():
+        for task in SEGMENTATION_SUITES[name].tasks.values():
             assert task.test is not None
             classes = {load_scenes(part, shared_data).classes for part in (task.target, task.test)}
             assert classes == {DRIVING_CLASSES}
-    assert len(load_scenes(SCENE_SUITES["camvid"].tasks["driving-camvid"].target, shared_data)) == 367
+    assert len(load_scenes(SEGMENTATION_SUITES["camvid"].tasks["driving-camvid"].target, shared_data)) == 367

@@ -18,10 +18,12 @@ from paretoda.cli.errors import run_app
 from paretoda.cli.options import read_settings, split
 from paretoda.data import make_pair
 from paretoda.objectives import ALIGNMENTS, TARGET_LOSSES
+from paretoda.run.build import build_step
 from paretoda.run.settings import SETTINGS
 from paretoda.run.train import train
 from paretoda.schemes import SCHEMES
-from paretoda.tasks.classification.build import make_pair_settings, make_step
+from paretoda.tasks import find_task
+from paretoda.tasks.classification.build import make_pair_settings
 from paretoda.tasks.settings import make_settings
 from paretoda.training.strategies import STRATEGIES
 
@@ -145,7 +147,7 @@ def test_the_command_of_a_section_trains_with_it(page, name, body, pair):
     }
     assert name in taken[page]
     history = []
-    step = make_step(settings, pair, torch.device("cpu"))
+    step = build_step(find_task(settings.task), settings, pair, torch.device("cpu"))
     train(settings, pair, step, after=[lambda taken, report: history.append((taken, report.move))])
     assert [taken for taken, _ in history] == [1, 2]
 

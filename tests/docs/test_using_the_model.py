@@ -10,8 +10,8 @@ import torch
 from PIL import Image
 from run.export import made
 
+from paretoda.api import export_run
 from paretoda.data import open_samples
-from paretoda.run.export.export import export_run
 from paretoda.tasks.classification.predictor import load_predictor
 
 PAGE = (Path(__file__).parents[2] / "docs" / "using-the-model.md").read_text(encoding="utf-8")

@@ -7,12 +7,12 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from paretoda.tasks.classification.results import Run
 
 from paretoda import ParetoDAClassifier, ParetoDATransformer, adapt
 from paretoda.errors import SettingsError
 from paretoda.estimator import NegativeTransferWarning
 from paretoda.run.interrupt import InterruptedRunError
+from paretoda.run.result import Run
 from paretoda.run.settings import SETTINGS
 
 

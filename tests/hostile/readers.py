@@ -31,14 +31,15 @@ from paretoda.data.segmentation.label_files import read_ids, read_palette, read_
 from paretoda.models.weights import load_weights
 from paretoda.report.bench_page import render_bench_page
 from paretoda.report.page import render_run_page
+from paretoda.run.build import build_step
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.directory.model_files import read_task
 from paretoda.run.result import read_facts
-from paretoda.tasks.classification.build import make_step
+from paretoda.tasks import find_task
 from paretoda.tasks.classification.inputs import _read as read_features
-from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.tasks.classification.predictor import load_predictor
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
+from paretoda.tasks.segmentation.predictor import load_predictor as load_segmenter
 from paretoda.training.checkpoint import read_checkpoint, restore_step
 
 Read = Callable[[Path], Any]
@@ -73,8 +74,8 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         open_scenes(seeds.scenes(1)["x"], labelled=False),
     )
     settings, given = RunDirectory(run).read_config()
-    inputs = open_inputs(settings, given["source"], given["target"], CPU, lambda _: None)
-    step = make_step(settings, inputs.pair, CPU)
+    inputs = find_task(settings.task).open(settings, given["source"], given["target"], CPU)
+    step = build_step(find_task(settings.task), settings, inputs.pair, CPU)
     pictures = _pictures(folder / "pictures")
 
     def of(*names: str, source: Path = run) -> dict[str, bytes]:
@@ -82,7 +83,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
 
     def resumed(path: Path) -> None:
         state = read_checkpoint(path)
-        fresh = make_step(settings, inputs.pair, CPU)
+        fresh = build_step(find_task(settings.task), settings, inputs.pair, CPU)
         restore_step(fresh, state)
         Candidates("ensemble", RunDirectory(path.parent)).restore(state["extra"])
         fresh(inputs.pair.batch(0, guide=fresh.wants_guide))
@@ -96,8 +97,8 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         )
 
     def scene_predicts(path: Path) -> None:
-        is_segmentation(path.parent / "model.json")
-        model = load_predictor(path.parent / "model.safetensors", path.parent / "model.json")
+        read_task(path.parent / "model.json")
+        model = load_segmenter(path.parent / "model.safetensors", path.parent / "model.json")
         list(model.scenes(scene, refined=True, places=[0]))
 
     def page(path: Path) -> str:

@@ -9,7 +9,7 @@ from report.test_hostile_names import EVIL
 from paretoda.core.problem import Move
 from paretoda.gradients import Report
 from paretoda.report.notebook import CellFacts, draw_spark, render_run_cell
-from paretoda.run.result import RunResult
+from paretoda.run.result import Run
 from paretoda.tasks.settings import make_settings
 
 ALLOWED = {"div", "p", "b", "br", "small", "table", "tr", "th", "td", "ul", "li", "svg", "polyline"}
@@ -48,7 +48,7 @@ def result(**changed):
         "sentences": ("By im: step 2.", "Adaptation may have made the model worse."),
         "negative_transfer": "Adaptation may have made the model worse.",
     }
-    return RunResult(**(given | changed))
+    return Run(**(given | changed))
 
 
 def test_a_run_shows_its_choice_scores_losses_and_warnings():
@@ -70,7 +70,7 @@ def test_a_run_shows_its_choice_scores_losses_and_warnings():
 
 
 def test_its_plain_form_is_one_short_line():
-    assert repr(result()) == ("<RunResult: dann+im, scheme paretoda; the model after step 2 of 3 was kept>")
+    assert repr(result()) == ("<Run: dann+im, scheme paretoda; the model after step 2 of 3 was kept>")
     assert len(repr(result(classes=tuple(map(str, range(1000)))))) < 100
 
 

@@ -5,9 +5,8 @@ import torch
 from run.conftest import blobs
 
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
-from paretoda.tasks.classification.build import make_step
-from paretoda.tasks.classification.inputs import open_inputs
-from paretoda.tasks.segmentation.inputs import open_inputs
+from paretoda.run.build import build_step
+from paretoda.tasks import find_task
 from paretoda.tasks.settings import make_settings
 
 CPU = torch.device("cpu")
@@ -28,11 +27,11 @@ def steps(settings, count=2, *, kind="images"):
     if made.task == "segmentation":
         x, y = draw_driving_scenes(8, seed=0, gap=1.0, size=(24, 32))
         z, _ = draw_driving_scenes(20, seed=1, gap=0.0, size=(24, 32))
-        pair = open_inputs(made, (x, y, list(DRIVING_CLASSES)), z, lambda _note: None).pair
+        pair = find_task(made.task).open(made, (x, y, list(DRIVING_CLASSES)), z, CPU).pair
     else:
         x, y, t, _ = blobs(n=80) if kind == "features" else (*images(), *images(seed=1))
-        pair = open_inputs(made, (x, y), t, CPU, lambda _note: None).pair
-    step = make_step(made, pair, CPU)
+        pair = find_task(made.task).open(made, (x, y), t, CPU).pair
+    step = build_step(find_task(made.task), made, pair, CPU)
     reports = []
     for index in range(count):
         step.advance(index / count)

@@ -166,7 +166,7 @@ def test_the_ensemble_chooses_and_source_only_is_the_reference(files, small):
     run = adapt(
         files / "source.npz",
         files / "target.npz",
-        listeners=Callbacks(say=heard.append),
+        callbacks=Callbacks(say=heard.append),
         **{**small, "select": "ensemble", "reference": True},
     )
     assert set(run.scores) == set(VALIDATORS)

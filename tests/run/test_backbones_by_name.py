@@ -152,7 +152,7 @@ def test_the_weights_of_a_run_are_written_down_whole(tmp_path, monkeypatch):
         tmp_path / "run",
         backbone="cnn",
         backbone_weights="folder",
-        listeners=paretoda.run.callbacks.Callbacks(say=told.append),
+        callbacks=paretoda.run.callbacks.Callbacks(say=told.append),
         **QUICK,
     )
     assert run.settings.backbone_weights == str(tmp_path / "folder")

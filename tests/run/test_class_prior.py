@@ -10,8 +10,9 @@ from paretoda.api import adapt
 from paretoda.data import make_pair
 from paretoda.errors import SettingsError
 from paretoda.objectives import Information
-from paretoda.run.build import describe_label_shift
-from paretoda.tasks.classification.build import make_pair_settings, make_step
+from paretoda.run.build import build_step, describe_label_shift
+from paretoda.tasks import find_task
+from paretoda.tasks.classification.build import make_pair_settings
 from paretoda.tasks.settings import make_settings
 
 COUNTS = {"source": (100, 100, 100), "target": (270, 20, 10)}
@@ -33,7 +34,7 @@ def prior_of(word, counts, **given):
     x, y, t, _ = domains(counts=counts)
     settings = make_settings({"options": [f"target.prior={word}"], "batch_size": 16, **given})
     pair = make_pair((x, y), t, make_pair_settings(settings))
-    return make_step(settings, pair, torch.device("cpu")).objectives["target"].prior
+    return build_step(find_task(settings.task), settings, pair, torch.device("cpu")).objectives["target"].prior
 
 
 @pytest.mark.parametrize("loss", ["tcm", "im"])

@@ -3,15 +3,20 @@
 import numpy as np
 import pytest
 import torch
-from paretoda.run.ensemble import MeanPredictor, load_mean, mean_of
 from run.conftest import blobs
 
 from paretoda import adapt
 from paretoda.data import open_samples
 from paretoda.errors import RunError
 from paretoda.run.directory.directory import RunDirectory
+from paretoda.tasks.classification.predictor import MeanPredictor, average
+from paretoda.tasks.loading import load_ensemble
 
 CPU = torch.device("cpu")
+
+
+def load_mean(paths, device):
+    return load_ensemble(paths, device)[1]
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,7 @@ def test_the_mean_of_a_run_with_itself_is_the_run(runs):
 def test_a_mean_among_them_counts_as_its_runs(runs):
     paths, samples = runs
     first, second = (one(path) for path in paths)
-    nested, flat = mean_of([mean_of([first, second]), second]), mean_of([first, second, second])
+    nested, flat = average([average([first, second]), second]), average([first, second, second])
     assert np.array_equal(nested.probabilities(samples), flat.probabilities(samples))
 
 

@@ -101,7 +101,7 @@ def test_what_combines_trains_as_without_it(row, way, monkeypatch, tmp_path):
 def test_batchnorm_in_micro_batches_is_told_once():
     said = []
     x, y, t, _ = blobs(n=80)
-    adapt((x, y), t, **SMALL, accumulate=2, listeners=Callbacks(say=said.append))
+    adapt((x, y), t, **SMALL, accumulate=2, callbacks=Callbacks(say=said.append))
     assert sum("--accumulate 2 is not exactly the whole batch of 8" in sentence for sentence in said) == 1
 
 

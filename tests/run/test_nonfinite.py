@@ -93,10 +93,10 @@ def test_a_nan_loss_stops_at_its_step_and_the_last_checkpoint_is_good(files, sma
 def test_a_resumed_run_may_leave_out_more_and_remembers_how_many_it_left_out(files, small, bad_steps):
     bad_steps.update((3, 17, 18, 33))
     said = []
-    listeners = Callbacks(say=said.append)
+    callbacks = Callbacks(say=said.append)
     given = (files / "source.npz", files / "target.npz")
     with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were left out"):
-        adapt(*given, files / "run", listeners=listeners, **small, skip_nonfinite=3)
+        adapt(*given, files / "run", callbacks=callbacks, **small, skip_nonfinite=3)
     assert [line for line in said if "left out" in line] == said
     assert [sentence.split(" that")[0][-6:] for sentence in said] == ["1 of 3", "2 of 3", "3 of 3"]
     with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were left out"):

@@ -80,7 +80,7 @@ def test_a_first_step_that_overflows_changes_nothing_and_the_momentum_is_sound()
     step.scaler = torch.amp.GradScaler("cpu", init_scale=2.0**40)
     before = {name: tensor.clone() for name, tensor in step.model.named_parameters()}
     x, y, t, _ = blobs(n=80)
-    pair = open_inputs(make_settings({**SMALL}), (x, y), t, CPU, lambda _note: None).pair
+    pair = open_inputs(make_settings({**SMALL}), (x, y), t, CPU).pair
     report = step(pair.batch(0))
     assert not report.finite
     assert all(torch.equal(tensor, before[name]) for name, tensor in step.model.named_parameters())
@@ -92,7 +92,7 @@ def test_skipped_steps_are_counted_and_said():
     x, y, t, _ = blobs(n=80)
     said = []
     run = adapt(
-        (x, y), t, **SMALL, method="mcd", target_loss="tcm", precision="16", listeners=Callbacks(say=said.append)
+        (x, y), t, **SMALL, method="mcd", target_loss="tcm", precision="16", callbacks=Callbacks(say=said.append)
     )
     count = sum(not line["finite"] for line in run.history)
     assert count > 0

@@ -13,10 +13,11 @@ from paretoda.data import make_pair
 from paretoda.errors import SettingsError
 from paretoda.io.toml import read_toml
 from paretoda.objectives import ALIGNMENTS
-from paretoda.run.build import make_scheme
+from paretoda.run.build import build_step, make_scheme
 from paretoda.run.presets import DEFAULT_METHOD, choose_suite_form, read_presets
 from paretoda.run.settings import Settings
-from paretoda.tasks.classification.build import make_objectives, make_step
+from paretoda.tasks import find_task
+from paretoda.tasks.classification.build import make_objectives
 from paretoda.tasks.settings import make_settings
 
 FORMS = [
@@ -116,7 +117,7 @@ def test_decay_decides_where_the_learning_rate_ends(arrays):
     x, y, target, _ = arrays
     for decay in (0.0, 10.0, 30.0):
         settings = make_settings({"method": "source-only", "decay": decay, "lr": 0.2, "bottleneck": 8})
-        step = make_step(settings, make_pair((x, y), target), torch.device("cpu"))
+        step = build_step(find_task(settings.task), settings, make_pair((x, y), target), torch.device("cpu"))
         step.advance(1.0)
         assert step.optimiser.param_groups[0]["lr"] == pytest.approx(0.2 * (1 + decay) ** -0.75)
 

@@ -8,12 +8,12 @@ import pytest
 import torch
 from run.export import made
 
+from paretoda.api import export_run
 from paretoda.data import open_samples
 from paretoda.errors import RunError
 from paretoda.run.export import formats as writing
-from paretoda.run.export.export import export_run
 from paretoda.tasks.classification.predictor import load_predictor
-from paretoda.tasks.segmentation.predictor import load_predictor
+from paretoda.tasks.segmentation.predictor import load_predictor as load_segmenter
 
 ort = pytest.importorskip("onnxruntime")
 pytest.importorskip("onnxscript")
@@ -169,7 +169,7 @@ def test_without_transforms_the_size_is_free_where_the_network_allows(tmp_path, 
 def test_a_segmenter_gives_the_maps_that_predict_gives(tmp_path, kind, backbone):
     run = made.saved(made.scenes(backbone), tmp_path / "run")
     exported = export_run(run, kind, transforms=True, refined=True)
-    model = load_predictor(run / "model.safetensors", run / "model.json")
+    model = load_segmenter(run / "model.safetensors", run / "model.json")
     for shape in ((1, 50, 33, 3), (2, 24, 40, 3)):
         pictures = np.random.default_rng(0).integers(0, 256, shape, dtype=np.uint8)
         found = answers(exported.path, pictures)

@@ -90,7 +90,7 @@ def test_a_run_says_its_weights_goes_on_and_predicts_without_their_file(streets,
     said = []
     file = weights(tmp_path)
     wanted = {"backbone": "efficientnet-lite0", "backbone_weights": file, **QUICK}
-    whole = segment(source, target, tmp_path / "whole", **wanted, listeners=Callbacks(say=said.append))
+    whole = segment(source, target, tmp_path / "whole", **wanted, callbacks=Callbacks(say=said.append))
     assert f"efficientnet-lite0 begins with the weights {file}." in said
 
     def stop(taken, _report):
@@ -112,5 +112,5 @@ def test_random_weights_are_said(streets):
     source, target, _ = streets
     said = []
     wanted = {"backbone": "efficientnet-lite0", "backbone_weights": "none", **QUICK, "steps": 1}
-    segment(source, target, **wanted, listeners=Callbacks(say=said.append))
+    segment(source, target, **wanted, callbacks=Callbacks(say=said.append))
     assert any(line.startswith("efficientnet-lite0 begins with random weights; --backbone-weights") for line in said)

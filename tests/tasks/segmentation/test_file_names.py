@@ -41,7 +41,7 @@ class Names:
 
 def written(folder: Path, *names: str) -> None:
     model: SegmentationPredictor = Names()  # type: ignore[assignment]
-    write_maps(map(scene, names), model, folder, overlays=True, count=len(names), told=None)
+    write_maps(map(scene, names), model, folder, overlays=True, count=len(names), progress=None)
 
 
 def test_names_that_climb_are_written_inside(tmp_path: Path) -> None:

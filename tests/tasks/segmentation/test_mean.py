@@ -7,10 +7,15 @@ import torch
 from paretoda.data.segmentation import open_scenes
 from paretoda.errors import RunError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.ensemble import load_scene_mean, mean_of_scenes
+from paretoda.tasks.loading import load_ensemble
+from paretoda.tasks.segmentation.predictor import average
 from paretoda.tasks.segmentation.results import measure_maps
 
 CPU = torch.device("cpu")
+
+
+def load_mean(paths, device):
+    return load_ensemble(paths, device)[1]
 
 
 @pytest.fixture
@@ -21,28 +26,28 @@ def paths(bands):
 @pytest.mark.parametrize("refined", [False, True])
 def test_the_mean_of_two_is_the_mean_of_their_probabilities_at_the_images_own_size(paths, streets, refined):
     image = np.ascontiguousarray(streets[1][0][:37, :51])
-    first, second = (load_scene_mean([path], CPU).probabilities(image, refined=refined) for path in paths)
+    first, second = (load_mean([path], CPU).probabilities(image, refined=refined) for path in paths)
     assert not torch.allclose(first, second, atol=1e-3)
-    found = load_scene_mean(paths, CPU).probabilities(image, refined=refined)
+    found = load_mean(paths, CPU).probabilities(image, refined=refined)
     assert found.shape == (len(streets[0][2]), 37, 51)
     torch.testing.assert_close(found, (first + second) / 2)
 
 
 def test_the_mean_of_a_run_with_itself_is_the_run(paths, streets):
-    alone, twice = load_scene_mean(paths[:1], CPU), load_scene_mean([paths[0], paths[0]], CPU)
+    alone, twice = load_mean(paths[:1], CPU), load_mean([paths[0], paths[0]], CPU)
     assert alone.probabilities(streets[1][0]).equal(twice.probabilities(streets[1][0]))
 
 
 def test_a_mean_among_them_counts_as_its_runs(paths, streets):
-    first, second = (load_scene_mean([path], CPU) for path in paths)
-    nested = mean_of_scenes([mean_of_scenes([first, second]), second])
-    flat = mean_of_scenes([first, second, second])
+    first, second = (load_mean([path], CPU) for path in paths)
+    nested = average([average([first, second]), second])
+    flat = average([first, second, second])
     assert nested.probabilities(streets[1][0]).equal(flat.probabilities(streets[1][0]))
 
 
 def test_scenes_and_measures_are_those_of_the_mean(paths, streets):
     (_, _, classes), target, truth = streets
-    both = load_scene_mean(paths, CPU)
+    both = load_mean(paths, CPU)
     samples = open_scenes((target[:2], truth[:2], classes), labelled=True)
     wanted = [both.probabilities(image).argmax(0).numpy() for image in target[:2]]
     for scene, labels in zip(both.scenes(samples), wanted, strict=True):
@@ -55,5 +60,5 @@ def test_scenes_and_measures_are_those_of_the_mean(paths, streets):
 def test_a_mean_is_not_saved_as_if_it_were_its_first_run(paths, tmp_path):
     directory = RunDirectory(tmp_path)
     with pytest.raises(RunError, match="no model of its own: save each"):
-        load_scene_mean(paths, CPU).save(directory.model, directory.description)
+        load_mean(paths, CPU).save(directory.model, directory.description)
     assert not list(tmp_path.iterdir())

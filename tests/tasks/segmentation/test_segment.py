@@ -14,8 +14,9 @@ from paretoda.errors import RunError, SettingsError
 from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 from paretoda.report.label_maps import to_hex
 from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.directory.model_files import read_task
 from paretoda.tasks.segmentation.map_files import FileNames
-from paretoda.tasks.segmentation.predictor import is_segmentation, load_predictor
+from paretoda.tasks.segmentation.predictor import load_predictor
 from paretoda.tasks.segmentation.results import measure_maps
 
 METHODS = [name for name in SEGMENTATION_METHODS if name != "cycada"]
@@ -42,8 +43,8 @@ def test_cycada_learns_its_translation_first_and_keeps_it(streets, tmp_path):
     told = []
     from paretoda.run.callbacks import Callbacks
 
-    listeners = Callbacks(told=lambda *what: told.append(what))
-    segment(source, target, tmp_path / "run", method="cycada", options=options, listeners=listeners, **QUICK)
+    callbacks = Callbacks(progress=lambda *what: told.append(what))
+    segment(source, target, tmp_path / "run", method="cycada", options=options, callbacks=callbacks, **QUICK)
     assert ("learning the translation", 2, 2) in told
     assert (tmp_path / "run" / "translation.safetensors").is_file()
 
@@ -72,7 +73,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     source, target = folders / "source", folders / "target" / "images"
     run = segment(source, target, tmp_path / "run", method="minent", **QUICK)
     directory = RunDirectory(tmp_path / "run")
-    assert is_segmentation(directory.description)
+    assert read_task(directory.description) == "segmentation"
     found = sorted(directory.maps.glob("*.png"))
     assert [path.stem for path in found] == [f"{place:03d}" for place in range(24)]
     with Image.open(found[3]) as picture:

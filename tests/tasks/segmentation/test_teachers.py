@@ -6,7 +6,6 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from paretoda.run.ensemble import load_scene_mean
 from tasks.segmentation.conftest import QUICK, same
 
 from paretoda import segment
@@ -16,7 +15,8 @@ from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.settings import source_only
-from paretoda.tasks.segmentation.build import build_segmentation
+from paretoda.tasks.loading import load_ensemble
+from paretoda.tasks.segmentation.build import build
 from paretoda.tasks.segmentation.inputs import open_inputs
 from paretoda.tasks.segmentation.teachers import label_target, open_teachers, teacher_labels
 from paretoda.tasks.settings import make_settings
@@ -35,7 +35,7 @@ def paths(bands):
 
 def pair_of(streets, **more):
     settings = make_settings({"task": "segmentation", **FDA, **more})
-    return settings, open_inputs(settings, streets[0], streets[1], lambda _: None).pair
+    return settings, open_inputs(settings, streets[0], streets[1]).pair
 
 
 def seen(teachers, pair):
@@ -46,7 +46,7 @@ def seen(teachers, pair):
 
 
 def test_of_every_class_the_upper_third_is_labelled_and_all_above_nine_tenths(paths, streets):
-    pair, teachers = pair_of(streets)[1], load_scene_mean(paths, CPU)
+    pair, teachers = pair_of(streets)[1], load_ensemble(paths, CPU)[1]
     labels = teacher_labels(teachers, pair, SIZE, None, None)
     assert labels.dtype == torch.uint8
     assert labels.shape == (len(pair.target_train), *SIZE)
@@ -68,7 +68,7 @@ def test_of_every_class_the_upper_third_is_labelled_and_all_above_nine_tenths(pa
 
 def test_certain_pixels_are_all_labelled(paths, streets, monkeypatch):
     """Above 0.9 the threshold is 0.9, however many are above it."""
-    pair, teachers = pair_of(streets)[1], load_scene_mean(paths, CPU)
+    pair, teachers = pair_of(streets)[1], load_ensemble(paths, CPU)[1]
     sharp = type(teachers).probabilities
 
     def certain(self, image, *, refined=False):
@@ -83,7 +83,7 @@ def test_certain_pixels_are_all_labelled(paths, streets, monkeypatch):
 
 
 def test_held_out_images_are_not_read_and_the_progress_is_told(paths, streets, monkeypatch):
-    pair, teachers, told = pair_of(streets)[1], load_scene_mean(paths, CPU), []
+    pair, teachers, told = pair_of(streets)[1], load_ensemble(paths, CPU)[1], []
     read, places = type(pair.target.samples).read, []
 
     def noted(self, index):
@@ -101,10 +101,10 @@ def test_held_out_images_are_not_read_and_the_progress_is_told(paths, streets, m
 @pytest.mark.parametrize("joined", [False, True])
 def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined):
     settings, pair = pair_of(streets, joined=joined, teachers=paths)
-    step, said = build_segmentation(settings, pair, CPU), []
+    step, said = build(settings, pair, CPU), []
     label_target(open_teachers(settings, pair, CPU), settings, pair, step, Callbacks(say=said.append))
     (found,) = [part for each in step.objectives.values() for part in each.modules() if isinstance(part, FdaEntropy)]
-    wanted = teacher_labels(load_scene_mean(paths, CPU), pair, SIZE, None, None)
+    wanted = teacher_labels(load_ensemble(paths, CPU)[1], pair, SIZE, None, None)
     assert found.labels.maps.equal(wanted)
     share = (wanted != IGNORE).float().mean().item()
     assert said == [f"The mean of 2 runs labelled {share:.0%} of the target's pixels."]
@@ -113,7 +113,7 @@ def test_the_objective_gets_the_labels_wherever_it_stands(paths, streets, joined
 def test_without_teachers_nothing_changes(streets):
     settings, pair = pair_of(streets)
     assert open_teachers(settings, pair, CPU) is None
-    assert not len(build_segmentation(settings, pair, CPU).objectives["alignment"].labels)
+    assert not len(build(settings, pair, CPU).objectives["alignment"].labels)
 
 
 def test_the_loss_is_the_entropy_and_the_cross_entropy_to_the_labels(paths, streets):
