@@ -52,7 +52,7 @@ class LabelFreeScorer:
         rows = check_rows(adapted, X, reset=False)
         source = np.zeros(len(rows), bool) if sample_domain is None else find_source_rows(sample_domain, len(rows))
         if source.all():
-            raise ValueError(f"the scorer {self.name!r} looks at target rows, and sample_domain has none")
+            raise ValueError(f"the scorer {self.name!r} scores target rows, but sample_domain has none")
         return validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
 
     def get_metadata_routing(self) -> MetadataRequest:
