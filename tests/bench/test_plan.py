@@ -5,6 +5,7 @@ import json
 import pytest
 from bench.made import SUITE, SUM
 
+import paretoda.bench.contenders
 from paretoda.bench.contenders import Contender, RunSpec, cross, make_baseline, plan, read_contenders
 from paretoda.bench.jobs import Bench, Tally
 from paretoda.bench.suites import SUITES, find_suite
@@ -137,3 +138,16 @@ def test_the_tally_forgets_the_steps_of_a_run_that_begins_anew():
         change(runs[0])
     tally.finish(runs[1])
     assert told == [(1, 7), (2, 7), (0, 7), (1, 7), (6, 7), (7, 7)]
+
+
+def test_the_settings_of_a_planned_run_are_checked_once(tmp_path, monkeypatch):
+    runs = plan(SUITE, SUITES[SUITE], [SUM, make_baseline("logistic")], seeds=2, tasks=["A-C"])
+    checks = []
+    real = paretoda.bench.contenders.make_settings
+    monkeypatch.setattr(paretoda.bench.contenders, "make_settings", lambda given: checks.append(given) or real(given))
+    bench = Bench(runs, tmp_path)
+    for _ in range(3):
+        assert len(bench.missing()) == 4
+        assert [run.line["key"] for run in runs] == [run.key for run in runs]
+        Tally(runs, None)
+    assert len(checks) == 2, "one for each run that is no baseline"

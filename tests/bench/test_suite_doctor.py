@@ -54,7 +54,7 @@ def small(monkeypatch):
             images={domain: sum(classes.values()) for domain, classes in counts.items()},
             per_class={domain: counts[domain] for domain in known.per_class},
         )
-        monkeypatch.setattr(paretoda.bench.suite_doctor, "facts_of", lambda _: facts)
+        monkeypatch.setattr(paretoda.bench.suite_doctor, "find_facts", lambda _: facts)
         return counts
 
     return shrink

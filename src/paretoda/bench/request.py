@@ -106,7 +106,9 @@ def describe_bench(request: BenchRequest, bench: Bench) -> list[str]:
     said.append(f"{request.suite}: {total} runs, {total - len(bench.missing())} are done already.")
     others = {row["versions"]["paretoda"] for row in bench.rows() if "versions" in row} - {__version__}
     if others:
-        said.append(f"Some were made by paretoda {', '.join(sorted(others))}; with another --out all are made anew.")
+        said.append(
+            f"Some were made by paretoda {', '.join(sorted(others))}; with another --out all runs are made again."
+        )
     task = find_suite(request.suite).tasks[bench.specs[0].task]
     trained = [{**task.settings, **spec.settings} for spec in bench.specs if "baseline" not in spec.settings]
     if any(str(each.get("backbone")).startswith("resnet") and not each.get("backbone_weights") for each in trained):

@@ -113,6 +113,7 @@ def _check_layouts(places: Mapping[str, Place]) -> list[Finding]:
         return []
     text = (
         f"{shorten_names([name for name in forms if forms[name]])} come from lists and "
-        f"{shorten_names([name for name in forms if not forms[name]])} from folders; make sure that they are of one release."
+        f"{shorten_names([name for name in forms if not forms[name]])} from folders; make sure that they are of one "
+        "release."
     )
     return [Finding("warning", "both", text)]

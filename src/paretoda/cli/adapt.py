@@ -33,7 +33,9 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
     out: Annotated[Path, typer.Option(metavar="RUN", help="directory for the run")],
-    config: Annotated[Path | None, typer.Option(metavar="FILE.toml", help="settings, below the command line's")] = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE.toml", help="settings; those of the command line take precedence")
+    ] = None,
     preset: Preset = None,
     resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run in --out")] = False,
@@ -132,7 +134,7 @@ def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bo
     except DataError as error:
         if overwrite or not RunDirectory(out).config.exists():  # config.toml, if any, is of an earlier run
             raise
-        raise DataError(f"{error}; when that is mended, {_describe_resuming(out)}") from error
+        raise DataError(f"{error}; once that is corrected, {_describe_resuming(out)}") from error
 
 
 def _explain_stop(stop: BaseException, out: Path) -> str:

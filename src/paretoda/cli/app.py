@@ -42,18 +42,25 @@ def _print_version(wanted: bool) -> None:
 def _program(
     context: typer.Context,
     version: Annotated[  # noqa: ARG001  (its callback acts)
-        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print it")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="print the version")
     ] = False,
     max_image_pixels: Annotated[
-        int | None, typer.Option(min=1, metavar="N", help="of an image; more is taken for an attack (89478485)")
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="most pixels of an image; a larger one is refused as an attack (89478485)"
+        ),
     ] = None,
     max_unpacked_bytes: Annotated[
         int | None,
-        typer.Option(min=1, metavar="N", help="of a packed array; more, out of little, is taken for an attack (4 GiB)"),
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="most bytes that a small packed array may unpack to; more is refused as an attack (4 GiB)",
+        ),
     ] = None,
     trust_module: Annotated[
         str | None,
-        typer.Option(metavar="PACKAGE.FACTORY", help="your own code, which a run names as its backbone, may be run"),
+        typer.Option(metavar="PACKAGE.FACTORY", help="trust your own code that a run names as its backbone"),
     ] = None,
 ) -> None:
     """A model that works on unlabelled target data, from labelled source data of another place."""

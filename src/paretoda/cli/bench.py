@@ -29,16 +29,16 @@ def bench(  # noqa: PLR0913  (options, not arguments)
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="results; a bench that was stopped goes on here")],
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
-    tasks: Annotated[str | None, typer.Option(metavar="A,B,…", help="only these")] = None,
-    methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="(default source-only,dann)")] = None,
-    target_losses: Annotated[str | None, typer.Option(metavar="A,B,…", help="(default none,tcm)")] = None,
-    schemes: Annotated[str | None, typer.Option(metavar="A,B,…", help="(default linear,paretoda)")] = None,
+    tasks: Annotated[str | None, typer.Option(metavar="A,B,…", help="tasks of the suite (default all)")] = None,
+    methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="alignments (default source-only,dann)")] = None,
+    target_losses: Annotated[str | None, typer.Option(metavar="A,B,…", help="target losses (default none,tcm)")] = None,
+    schemes: Annotated[str | None, typer.Option(metavar="A,B,…", help="schemes (default linear,paretoda)")] = None,
     baselines: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="shallow ones (`paretoda list baselines`)")
+        str | None, typer.Option(metavar="A,B,…", help="shallow contenders (`paretoda list baselines`)")
     ] = None,
     contenders: Annotated[
         Path | None,
-        typer.Option(metavar="FILE.toml|paper", help="a table of settings a row, or the paper's rows"),
+        typer.Option(metavar="FILE.toml|paper", help="a table of settings for each row, or the paper's rows"),
     ] = None,
     preset: Preset = None,
     lrs: Annotated[
@@ -51,9 +51,7 @@ def bench(  # noqa: PLR0913  (options, not arguments)
     base: Annotated[
         str | None, typer.Option(metavar="NAME", help="row that others are compared with (the first)")
     ] = None,
-    keep_runs: Annotated[
-        bool, typer.Option("--keep-runs", help="leave every run's model and page in DIR/runs")
-    ] = False,
+    keep_runs: Annotated[bool, typer.Option("--keep-runs", help="keep every run's model and page in DIR/runs")] = False,
     jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
     ray: Annotated[str | None, typer.Option(metavar="auto|ADDRESS", help="run on a Ray cluster instead")] = None,
     json: Json = False,

@@ -40,9 +40,11 @@ _MOST_WORKERS = 4
 
 
 def demo(
-    out: Annotated[Path, typer.Option(metavar="DIR", help="for report.html and results.json")] = Path("paretoda-demo"),
+    out: Annotated[Path, typer.Option(metavar="DIR", help="directory for report.html and results.json")] = Path(
+        "paretoda-demo"
+    ),
     seeds: Annotated[int, typer.Option(min=1, help="runs of each method")] = 3,
-    steps: Annotated[int | None, typer.Option(min=5, help="of each run [default: 100]")] = None,
+    steps: Annotated[int | None, typer.Option(min=5, help="steps of each run [default: 100]")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,7 +65,9 @@ def _train(console: Console, bench: Bench, seeds: int, steps: int) -> list[Row]:
     done = len(bench.specs) - len(bench.missing())
     console.say(f"Printed digits to handwriting: {len(_WAYS)} ways, {seeds} seeds, {steps} steps each.")
     if done:
-        console.say(f"{done} of the {len(bench.specs)} runs are in {bench.directory} already; remove it to begin anew.")
+        console.say(
+            f"{done} of the {len(bench.specs)} runs are in {bench.directory} already; remove it to start again."
+        )
     jobs = min(os.cpu_count() or 1, _MOST_WORKERS)
     rows = run_local(bench, jobs, partial(console.progress, "training"))
     console.progress.stop()

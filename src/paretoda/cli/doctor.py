@@ -35,7 +35,8 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     ] = None,
     task: Task = CLASSIFICATION,
     source_table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="segmentation: of the source's labels (`paretoda list tables`)")
+        str | None,
+        typer.Option(metavar="NAME", help="segmentation: table of the source's labels (`paretoda list tables`)"),
     ] = None,
     skip_bad: SkipBad = False,
     json: Json = False,
@@ -48,7 +49,7 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
         if suite is not None:
             if source is not None or target is not None or source_table is not None or skip_bad:
                 raise DataError(
-                    "--suite looks at a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
+                    "--suite examines a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
                 )
             errors = _examine_suite(console, suite, path)
         elif path is not None:

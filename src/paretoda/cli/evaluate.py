@@ -36,10 +36,10 @@ def evaluate(  # noqa: PLR0913  (options, not arguments)
     preference: Preference = None,
     skip_bad: SkipBad = False,
     table: Annotated[
-        str | None, typer.Option(metavar="NAME", help="segmentation: of the label files (`paretoda list tables`)")
+        str | None, typer.Option(metavar="NAME", help="segmentation: table of the label files (`paretoda list tables`)")
     ] = None,
     classes: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="segmentation: the mean IoU is over these alone")
+        str | None, typer.Option(metavar="A,B,…", help="segmentation: classes of the mean IoU (default: all)")
     ] = None,
     json: Json = False,
 ) -> None:

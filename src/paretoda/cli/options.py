@@ -29,11 +29,13 @@ Json = Annotated[bool, typer.Option("--json", help="print one machine-readable l
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
 Preset = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="settings of the paper or of a code (`paretoda list presets`), below all others"),
+    typer.Option(
+        metavar="NAME", help="settings of the paper or of a code (`paretoda list presets`); all others take precedence"
+    ),
 ]
 Task = Annotated[
     str,
-    typer.Option(metavar=_CHOICES, callback=_check_task, help="what is predicted: images or pixels"),
+    typer.Option(metavar=_CHOICES, callback=_check_task, help="what is classified: images or pixels"),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]

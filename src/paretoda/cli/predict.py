@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from paretoda.run.task import Outcome, PredictOptions
 
 Crops = Annotated[
-    int | None, typer.Option(metavar="1|10", help="of each image; the prediction is their mean (default: the run's)")
+    int | None,
+    typer.Option(metavar="1|10", help="crops of each image, whose mean is the prediction (default: the run's)"),
 ]
 Refined = Annotated[bool, typer.Option("--refined", help="use the refined prediction of a model trained with tcm")]
 Calibrated = Annotated[
@@ -40,7 +41,7 @@ def predict(  # noqa: PLR0913  (options, not arguments)
     data: Annotated[str, typer.Argument(metavar="INPUT", help="target data without labels")],
     *,
     out: Annotated[
-        Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; of segmentation, a folder for pictures")
+        Path | None, typer.Option(metavar="FILE.csv", help="instead of stdout; for segmentation, a folder for pictures")
     ] = None,
     others: Others = None,
     refined: Refined = False,

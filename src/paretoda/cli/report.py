@@ -28,7 +28,7 @@ def report(
         str | None, typer.Option(metavar="DATA", help="target data with labels: oracle numbers")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="PAGE.html", help="instead of report.html in the RUN")] = None,
-    title: Annotated[str | None, typer.Option(metavar="TEXT", help="of the page")] = None,
+    title: Annotated[str | None, typer.Option(metavar="TEXT", help="title of the page")] = None,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:

@@ -23,14 +23,14 @@ def study(  # noqa: PLR0913  (options, not arguments)
         Literal["ablation", "path", "scales", "backbones", "front", "guides"],
         typer.Argument(metavar="STUDY", help="ablation, path, scales, backbones, front or guides"),
     ],
-    suite: Annotated[str, typer.Argument(metavar="SUITE", help="of tasks")] = "office-caltech10",
+    suite: Annotated[str, typer.Argument(metavar="SUITE", help="suite of tasks")] = "office-caltech10",
     *,
     out: Annotated[Path, typer.Option(metavar="DIR", help="results; a study that was stopped goes on here")],
     task: Annotated[
-        str | None, typer.Option(metavar="A,B,…", help="name or names (W-A; guides: A-C,C-A,W-A; else the first)")
+        str | None, typer.Option(metavar="A,B,…", help="names of tasks (W-A; guides: A-C,C-A,W-A; else the first)")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="runs of each kind")] = 3,
-    steps: Annotated[int | None, typer.Option(min=5, help="of each run (500; front: 300)")] = None,
+    steps: Annotated[int | None, typer.Option(min=5, help="steps of each run (500; front: 300)")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
     json: Json = False,

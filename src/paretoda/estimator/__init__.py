@@ -1,4 +1,4 @@
-"""scikit-learn estimators around the main job, and scorers that need no target label."""
+"""scikit-learn estimators around `paretoda.adapt`, and scorers that need no target label."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From scikit-learn's arguments to a labelled source and a target without labels."""
+"""Split the arguments of scikit-learn into a labelled source and an unlabelled target."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ Array = NDArray[Any]
 
 
 def check_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
-    """Finite float features, shape (n, d), with the width and column names that `fit` saw.
+    """Return finite float features, shape (n, d), with the width and column names that `fit` saw.
 
     Args:
-        estimator: whose `n_features_in_` and `feature_names_in_` are set or compared with.
-        X: an array, a data frame, a tensor or nested lists, shape (n, d).
-        reset: set them instead of comparing.
+        estimator: Estimator whose `n_features_in_` and `feature_names_in_` are set or compared.
+        X: An array, a data frame, a tensor or nested lists, shape (n, d).
+        reset: Whether these attributes are set instead of compared.
     """
     rows: Array = validate_data(estimator, _to_numpy(X), dtype=[np.float64, np.float32], reset=reset)
     return rows
 
 
 def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple[Array, Array, Array | None]:
-    """Source rows, their labels, and target rows; None where there is no target. No label of a target row is read.
+    """Return source rows, their labels, and target rows; None if there is no target. Target labels are not read.
 
     Args:
-        estimator: that is fitted.
-        X: all rows, or the source's where `third` is the target.
-        y: labels of X; of target rows anything may stand there.
-        third: None, the domains of X, shape (n,), or the target's rows, shape (m, d).
+        estimator: Estimator that is fitted.
+        X: All rows, or those of the source if `third` is the target.
+        y: Labels of X; those of target rows may be anything.
+        third: None, the domains of X, shape (n,), or the rows of the target, shape (m, d).
     """
     if y is None:
         name = type(estimator).__name__
@@ -55,11 +55,13 @@ def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple
 
 
 def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
-    """Which rows are the source's: skada's convention, integers above 0 for sources and below 0 for targets.
+    """Return a mask of the source rows, shape (n,).
+
+    The convention is skada's: integers above 0 mark sources and integers below 0 mark targets.
 
     Args:
-        sample_domain: shape (count,); the magnitudes, which number several domains, are all one here.
-        count: of the rows.
+        sample_domain: Domain of each row, shape (n,); all sources are one domain here, and all targets another.
+        count: The number of rows n.
     """
     domain = np.asarray(_to_numpy(sample_domain))
     if domain.shape != (count,):
@@ -71,12 +73,12 @@ def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
 
 
 def encode_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Tensor:
-    """Positions in `classes` of the source rows' labels, int64; the other rows' are not read.
+    """Return the labels of the source rows as indices into `classes`, int64; other labels are not read.
 
     Args:
-        y: labels of all rows, shape (n,).
-        source: which rows to read, shape (n,).
-        classes: sorted, as `fit` found them.
+        y: Labels of all rows, shape (n,).
+        source: Mask of the source rows, shape (n,).
+        classes: The sorted classes of `fit`, shape (K,).
     """
     check_consistent_length(source, y)
     labels = _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source)))
@@ -92,6 +94,6 @@ def _check_labels(y: Any) -> Array:
     return np.asarray(labels)
 
 
-def _to_numpy(what: Any) -> Any:
-    """Tensors of any device and kind as arrays; the rest is left to scikit-learn, which knows it."""
-    return to_array(what, "the data") if isinstance(what, torch.Tensor) else what
+def _to_numpy(data: Any) -> Any:
+    """Return tensors of any device and type as arrays; scikit-learn handles everything else."""
+    return to_array(data, "the data") if isinstance(data, torch.Tensor) else data

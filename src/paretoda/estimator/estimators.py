@@ -30,11 +30,11 @@ Self = TypeVar("Self", bound="Adapted")
 
 
 class NegativeTransferWarning(UserWarning):
-    """Label-free scores put the adapted model below the source-only one."""
+    """Label-free scores rank the adapted model below the source-only model."""
 
 
 class Adapted(Parameters):
-    """An estimator that is fitted by `paretoda.adapt`; where scikit-learn routes metadata, it takes `sample_domain`."""
+    """An estimator that `paretoda.adapt` fits; it requests `sample_domain` if metadata routing is enabled."""
 
     __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012
 
@@ -42,22 +42,29 @@ class Adapted(Parameters):
         """Train on a labelled source and an unlabelled target.
 
         Args:
-            X: features, shape (n, d): an array, a data frame or a tensor.
-            y: classes, shape (n,). What stands at target rows is never read; -1 is usual.
-            sample_domain: shape (n,), above 0 for source rows and below 0 for target rows of X; or, with two
-                dimensions, the target's features themselves, X being the source: `fit(Xs, ys, Xt)`. Without it all
-                of X is the source, and nothing is adapted.
+            X: Features, shape (n, d): an array, a data frame or a tensor.
+            y: Classes, shape (n,). Values at target rows are never read; -1 is usual.
+            sample_domain: Domain of each row, shape (n,): above 0 for source rows and below 0 for target rows of X.
+                With two dimensions, it is the features of the target, and X is the source: `fit(Xs, ys, Xt)`. Without
+                it all of X is the source, and nothing is adapted.
+
+        Returns:
+            The fitted estimator.
+
+        Raises:
+            SettingsError: If a parameter is unknown, out of bounds, or contradicts another.
+            ValueError: If the data or the domains cannot be used.
         """
         source, labels, target = split_domains(self, X, y, sample_domain)
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
-        told = self._changed_settings()
+        settings = self._changed_settings()
         if target is None:
-            told |= {"method": "source-only", "target_loss": "none"}
+            settings |= {"method": "source-only", "target_loss": "none"}
         try:
-            self.run_: Run = adapt((source, codes, self.classes_.astype(str)), target, **told)
-        except InterruptedRunError as stop:  # a search over parameters would go on after any other error
+            self.run_: Run = adapt((source, codes, self.classes_.astype(str)), target, **settings)
+        except InterruptedRunError as stop:  # a search over parameters would continue after any other error
             raise KeyboardInterrupt(str(stop)) from stop
         self.history_ = self.run_.history
         self.scores_ = self.run_.scores
@@ -67,11 +74,11 @@ class Adapted(Parameters):
         return self
 
     def _outputs(self, X: Any, sample_domain: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Features and logits, in float64: so a row's outputs do not depend on the rows beside it.
+        """Return features and logits, in float64 so that the outputs of a row do not depend on the other rows.
 
         Args:
-            X: shape (n, d).
-            sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
+            X: Features, shape (n, d).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
         """
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
@@ -87,7 +94,7 @@ class Adapted(Parameters):
 
 
 def make_batches(predictor: ClassificationPredictor, rows: Array) -> Iterator[Tensor]:
-    """The rows as the network takes them, shape (b, d) each."""
+    """Return the rows as batches for the network, shape (b, d) each."""
     return iterate_inputs(open_samples(rows, labelled=False), predictor.transform, 1024)
 
 
@@ -103,13 +110,37 @@ def _compute_outputs(
 class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
     """A classifier for an unlabelled target, trained on a labelled source.
 
-    The parameters are the fields of `paretoda.run.settings.Settings` that make sense for arrays, with the same defaults
-    and meanings; `random_state` is its `seed`. New rows are taken for the target's unless `sample_domain` says that
-    they are the source's: the two differ in how features are scaled.
+    New rows are treated as rows of the target unless `sample_domain` says that they are of the source: features of the
+    two domains are scaled differently.
 
-    After `fit`: `classes_`, `n_features_in_`, `feature_names_in_`, `run_` (the `Run` of `paretoda.adapt`), `history_`
-    (one line a step), `scores_` (label-free validators; none without a target), `warnings_` (what the user should know,
-    in plain words).
+    Args:
+        method: Alignment of the domains; `paretoda list methods` shows all.
+        target_loss: Losses on the unlabelled target, joined by plus signs; "none" for none.
+        scheme: How the losses are weighted.
+        guide: Loss on held-out target data that guides the weights.
+        random_state: Seed of the run; a generator or None draws one.
+        **others: The other fields of `paretoda.run.settings.Settings` that make sense for arrays, with the same names,
+            defaults and meanings, such as `steps`, `lr`, `batch_size` and `device`.
+
+    Attributes:
+        classes_: The classes, sorted, shape (K,).
+        n_features_in_: The number of features d.
+        feature_names_in_: The names of the columns, if X was a data frame.
+        run_: The `Run` of `paretoda.adapt`.
+        history_: One entry for each step.
+        scores_: Label-free scores of the model; empty without a target.
+        warnings_: What the user should know, in plain words.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> centres = 4 * rng.normal(size=(3, 5))
+        >>> ys, yt = np.arange(90) % 3, np.arange(60) % 3
+        >>> Xs = centres[ys] + rng.normal(size=(90, 5))  # the labelled source
+        >>> Xt = centres[yt] + rng.normal(size=(60, 5)) + 2  # the target, shifted
+        >>> model = ParetoDAClassifier(steps=60, select="last", reference=False).fit(Xs, ys, Xt)
+        >>> bool((model.predict(Xt) == yt).mean() > 0.95)
+        True
     """
 
     __metadata_request__decision_function = {"sample_domain": True}  # noqa: RUF012
@@ -118,42 +149,97 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
     __metadata_request__score = {"sample_domain": True}  # noqa: RUF012
 
     def decision_function(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Logits, shape (n, K); for two classes the log-odds of the second, shape (n,)."""
+        """Return logits, shape (n, K); for two classes the log-odds of the second one, shape (n,).
+
+        Args:
+            X: Features, shape (n, d).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+        """
         logits = self._outputs(X, sample_domain)[1]
         return logits[:, 1] - logits[:, 0] if logits.shape[1] == 2 else logits
 
     def predict_proba(self, X: Any, sample_domain: Any = None) -> NDArray[np.float64]:
-        """Class probabilities, shape (n, K), in the order of `classes_`."""
+        """Return class probabilities, shape (n, K), in the order of `classes_`.
+
+        Args:
+            X: Features, shape (n, d).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+        """
         probabilities: NDArray[np.float64] = softmax(self._outputs(X, sample_domain)[1], axis=1)
         return probabilities
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
-        """The most probable classes, shape (n,)."""
+        """Return the most probable classes, shape (n,).
+
+        Args:
+            X: Features, shape (n, d).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+        """
         best = self._outputs(X, sample_domain)[1].argmax(axis=1)
         classes: NDArray[Any] = self.classes_[best]
         return classes
 
     def score(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> float:
-        """The accuracy on labelled rows, weighted by `sample_weight` where it is given."""
+        """Return the accuracy on labelled rows.
+
+        Args:
+            X: Features, shape (n, d).
+            y: Classes, shape (n,).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+            sample_weight: Weight of each row, shape (n,); None for equal weights.
+        """
         return float(accuracy_score(y, self.predict(X, sample_domain), sample_weight=sample_weight))
 
 
 class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Adapted):  # type: ignore[misc]
-    """The encoder of an adapted model: features on which source and target look alike.
+    """The encoder of an adapted model: features whose distributions in source and target are similar.
 
-    Parameters and fitted attributes are those of `ParetoDAClassifier`. Rows are taken for the target's unless
-    `sample_domain` says that they are the source's.
+    Parameters and fitted attributes are those of `ParetoDAClassifier`. Rows are treated as rows of the target unless
+    `sample_domain` says that they are of the source.
+
+    Args:
+        method: Alignment of the domains; `paretoda list methods` shows all.
+        target_loss: Losses on the unlabelled target, joined by plus signs; "none" for none.
+        scheme: How the losses are weighted.
+        guide: Loss on held-out target data that guides the weights.
+        random_state: Seed of the run; a generator or None draws one.
+        **others: The other parameters of `ParetoDAClassifier`; `bottleneck` is the number of features.
+
+    Example:
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> centres = 4 * rng.normal(size=(3, 5))
+        >>> ys, yt = np.arange(90) % 3, np.arange(60) % 3
+        >>> Xs = centres[ys] + rng.normal(size=(90, 5))  # the labelled source
+        >>> Xt = centres[yt] + rng.normal(size=(60, 5)) + 2  # the target, shifted
+        >>> encoder = ParetoDATransformer(steps=10, bottleneck=8, select="last", reference=False)
+        >>> encoder.fit(Xs, ys, Xt).transform(Xt).shape
+        (60, 8)
     """
 
     __metadata_request__transform = {"sample_domain": True}  # noqa: RUF012
 
     def transform(self, X: Any, sample_domain: Any = None) -> NDArray[np.floating[Any]]:
-        """The features, shape (n, bottleneck)."""
+        """Return the features, shape (n, bottleneck).
+
+        Args:
+            X: Features, shape (n, d).
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+        """
         features = self._outputs(X, sample_domain)[0]
         return features.astype(np.float32) if getattr(X, "dtype", None) == np.float32 else features
 
     def fit_transform(self, X: Any, y: Any = None, sample_domain: Any = None) -> NDArray[np.floating[Any]]:
-        """Fit, then transform X, each row as one of its own domain."""
+        """Fit, then transform X, each row as a row of its own domain.
+
+        Args:
+            X: Features, shape (n, d).
+            y: Classes, shape (n,), as in `fit`.
+            sample_domain: Domains or target, as in `fit`.
+
+        Returns:
+            The features of X, shape (n, bottleneck).
+        """
         self.fit(X, y, sample_domain)
         if sample_domain is None:
             return self.transform(X)
@@ -162,7 +248,7 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
 
     @property
     def _n_features_out(self) -> int:
-        """For `get_feature_names_out`."""
+        """The number of features, for `get_feature_names_out`."""
         return self.run_.settings.bottleneck
 
     def __sklearn_tags__(self) -> Tags:

@@ -1,4 +1,4 @@
-"""Scorers for scikit-learn's searches that need no target label."""
+"""Scorers for the searches of scikit-learn that need no target label."""
 
 from __future__ import annotations
 
@@ -25,40 +25,44 @@ _READ_SOURCE = frozenset({"dev", "source-risk"})
 
 @dataclass(frozen=True)
 class LabelFreeScorer:
-    """Scores a fitted estimator by a validator: higher is better, and labels of target rows are never read.
+    """A scorer that applies a validator: higher is better, and labels of target rows are never read.
 
     Args:
-        name: of the validator.
+        name: Name of the validator.
     """
 
     name: str
 
     def __call__(self, estimator: Any, X: Any, y: Any = None, sample_domain: Any = None) -> float:
-        """The score on the target rows of X.
+        """Return the score on the target rows of X.
 
         Args:
-            estimator: a fitted ParetoDAClassifier or ParetoDATransformer, or a Pipeline that ends with one, also
-                skada's.
-            X: shape (n, d).
-            y: shape (n,); only "dev" and "source-risk" read it, and only at source rows.
-            sample_domain: shape (n,), as in `fit`; None: all rows are the target's.
+            estimator: A fitted ParetoDAClassifier or ParetoDATransformer, or a Pipeline that ends with one, also one
+                of skada.
+            X: Features, shape (n, d).
+            y: Classes, shape (n,); only "dev" and "source-risk" read it, and only at source rows.
+            sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
+
+        Raises:
+            ValueError: If there is no target row, or the validator needs labelled source rows that are missing.
+            TypeError: If the estimator is none of ParetoDA.
         """
         adapted, X = _unwrap(estimator, X, sample_domain)
         check_is_fitted(adapted)
         rows = check_rows(adapted, X, reset=False)
         source = np.zeros(len(rows), bool) if sample_domain is None else find_source_rows(sample_domain, len(rows))
         if source.all():
-            raise ValueError(f"the scorer {self.name!r} looks at target rows, and sample_domain has none")
+            raise ValueError(f"the scorer {self.name!r} scores target rows, but sample_domain has none")
         return validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Asks scikit-learn for `sample_domain`, where metadata routing is enabled."""
+        """Request `sample_domain` if the metadata routing of scikit-learn is enabled."""
         request = MetadataRequest(owner=self)
         request.score.add_request(param="sample_domain", alias=True)
         return request
 
     def _source(self, adapted: Adapted, rows: Array, y: Any, source: Array) -> Source | None:
-        """Labelled rows of the source, where the validator reads them."""
+        """Return the labelled rows of the source if the validator reads them."""
         if self.name not in _READ_SOURCE:
             return None
         if y is None or not source.any():
@@ -71,27 +75,50 @@ class LabelFreeScorer:
 
 
 def scorer(name: str) -> LabelFreeScorer:
-    """The scorer of that validator, for `GridSearchCV(scoring=...)` and its like."""
+    """Return the scorer of a validator, for `GridSearchCV(scoring=...)` and the like.
+
+    Args:
+        name: Name of the validator; `paretoda list validators` shows all.
+
+    Returns:
+        A callable `scorer(estimator, X, y, sample_domain)`; higher scores are better.
+
+    Raises:
+        ValueError: If there is no such validator.
+
+    Example:
+        >>> import numpy as np
+        >>> from paretoda import ParetoDAClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> y = np.arange(150) % 3
+        >>> domain = np.repeat([1, -1], [90, 60])
+        >>> X = 4 * np.eye(3)[y] + rng.normal(size=(150, 3)) + (domain < 0)[:, None]
+        >>> model = ParetoDAClassifier(steps=60, select="last", reference=False).fit(X, y, domain)
+        >>> untrained = ParetoDAClassifier(steps=1, select="last", reference=False).fit(X, y, domain)
+        >>> score = scorer("im")
+        >>> score(model, X, None, domain) > score(untrained, X, None, domain)
+        True
+    """
     validator(name)
     return LabelFreeScorer(name)
 
 
 def _unwrap(estimator: Any, X: Any, sample_domain: Any) -> tuple[Adapted, Any]:
-    """The adapted model at the end of pipelines, and X as it sees it."""
+    """Return the estimator at the end of pipelines, and X as the previous steps transform it."""
     while isinstance(estimator, Pipeline):
         if len(estimator) > 1:
             X = _transform(estimator[:-1], X, sample_domain)
         estimator = estimator[-1]
-        estimator = getattr(estimator, "base_estimator_", estimator)  # a pipeline of skada's wraps its steps
+        estimator = getattr(estimator, "base_estimator_", estimator)  # pipelines of skada wrap their steps
     if not isinstance(estimator, Adapted):
         raise TypeError(f"label-free scorers score ParetoDA's estimators, not {type(estimator).__name__}")
     return estimator, X
 
 
 def _transform(steps: Pipeline, X: Any, sample_domain: Any) -> Any:
-    """X after the steps before the last; those that ask for the domains, as skada's do, are told."""
-    asked = get_config()["enable_metadata_routing"] and sample_domain is not None
-    names = get_routing_for_object(steps).consumes("transform", ["sample_domain"]) if asked else ()
+    """Return X after the steps; those that request the domains, as those of skada do, receive them."""
+    routed = get_config()["enable_metadata_routing"] and sample_domain is not None
+    names = get_routing_for_object(steps).consumes("transform", ["sample_domain"]) if routed else ()
     return steps.transform(X, **dict.fromkeys(names, sample_domain))
 
 
@@ -101,11 +128,11 @@ def _find_device(adapted: Adapted) -> torch.device:
 
 
 def _make_snapshot(adapted: Adapted, rows: Array, source: Source | None) -> Snapshot:
-    """The rows as a validator sees them; without a source, an empty one stands in its place."""
+    """Return the rows as a validator reads them; without a source, an empty one takes its place."""
     predictor, device = adapted.run_.model, _find_device(adapted)
     target = domain_outputs(predictor.model, make_batches(predictor, rows), device=device)
 
-    def again() -> Iterator[Tensor]:
+    def target_batches() -> Iterator[Tensor]:
         for batch in make_batches(predictor, rows):
             yield batch.to(device)
 
@@ -113,4 +140,4 @@ def _make_snapshot(adapted: Adapted, rows: Array, source: Source | None) -> Snap
         source = Source(
             target.features[:0], target.logits[:0], target.index[:0], labels=torch.empty(0, dtype=torch.int64)
         )
-    return Snapshot(source, source, target, target, predictor.model, again)
+    return Snapshot(source, source, target, target, predictor.model, target_batches)

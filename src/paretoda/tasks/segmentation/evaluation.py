@@ -108,8 +108,8 @@ def _open(
         callbacks.notify(note)
     if labelled and samples.classes != predictor.classes:
         raise RunError(
-            f"{data} has the classes {shorten_names(samples.classes)}, the model has {shorten_names(predictor.classes)}; evaluate on "
-            "labels of the model's classes, which classes.txt names beside plain images/ and labels/, or read them "
+            f"{data} has the classes {shorten_names(samples.classes)}, the model has "
+            f"{shorten_names(predictor.classes)}; evaluate on labels of the model's classes, which classes.txt names beside plain images/ and labels/, or read them "
             "as such with --table NAME (`paretoda list tables`)"
         )
     return samples
