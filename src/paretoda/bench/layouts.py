@@ -149,8 +149,8 @@ def _open_folder(folder: Path) -> Place:
         return Place(folder, f"{folder.name}/CLASS")
     if beside := [sub.name for sub in list_visible_folders(folder) if sub != below and find_images(sub)[0]]:
         raise DataError(
-            f"two layouts are mixed in {folder}: images is there beside {shorten_names(beside)}; keep the classes in one "
-            "place"
+            f"two layouts are mixed in {folder}: images is there beside {shorten_names(beside)}; keep the classes in "
+            "one place"
         )
     return Place(below, f"{folder.name}/images/CLASS")
 

@@ -6,9 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from paretoda.training.loop import After
-
-Progress = Callable[[str, int, int], None]
-"""Called with the name of a long job, how much of it is done, and how much there is."""
+from paretoda.types import Progress
 
 
 @dataclass(frozen=True, eq=False)

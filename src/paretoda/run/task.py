@@ -20,12 +20,12 @@ from paretoda.errors import DataError, RunError
 from paretoda.evaluation.validators import Validator
 from paretoda.report.card import CardFacts
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
-from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.export.program import Program
 from paretoda.run.settings import Settings
 from paretoda.training.step import Step
-from paretoda.types import Objective, Snapshot
+from paretoda.types import Objective, Progress, Snapshot
 
 if TYPE_CHECKING:
     from paretoda.run.result import Run

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -127,9 +126,10 @@ def evaluate_data(
 def _open(
     predictor: ClassificationPredictor, data: str, options: PredictOptions, callbacks: Callbacks, *, labelled: bool
 ) -> Samples:
-    progress = None if callbacks.progress is None else partial(callbacks.progress, "checking images")
     classes = predictor.classes if labelled else None
-    samples = open_samples(data, labelled=labelled, classes=classes, skip_bad=options.skip_bad, progress=progress)
+    samples = open_samples(
+        data, labelled=labelled, classes=classes, skip_bad=options.skip_bad, progress=callbacks.progress
+    )
     for note in samples.notes:
         callbacks.notify(note)
     return samples

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -24,10 +23,11 @@ from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.io.files import atomic_file
 from paretoda.models.backbones import default_backbone, make_backbone
 from paretoda.run.backbone_choice import check_frozen, describe_weights
-from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.settings import Settings
 from paretoda.run.task import NO_TARGET
 from paretoda.tasks.classification.build import make_pair_settings
+from paretoda.types import Progress
 
 Domain = Literal["source", "target"]
 
@@ -148,11 +148,10 @@ def _check_crops(settings: Settings, raw: DomainPair) -> None:
 def _open_pair(settings: Settings, source: Any, target: Any, progress: Progress | None) -> DomainPair:
     """Open the pair; a source in the target's place may be small, and both get one scaling."""
     wanted = make_pair_settings(settings)
-    checking = None if progress is None else partial(progress, "checking images")
     if target is not None:
-        return make_pair(source, target, wanted, checking)
+        return make_pair(source, target, wanted, progress)
     scaling = wanted.scaling if wanted.scaling == "none" else "source"
-    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), checking)
+    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
     return replace(pair, notes=(*pair.notes, NO_TARGET))
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
 from paretoda.report.facts import Pictures, RunFacts
-from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
@@ -40,7 +39,7 @@ from paretoda.tasks.classification.predictor import ClassificationPredictor, ave
 from paretoda.tasks.classification.results import add_oracle_pictures, make_pictures, prediction_rows
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
-from paretoda.types import Snapshot
+from paretoda.types import Progress, Snapshot
 
 
 class Classification(Task[ClassificationInputs, ClassificationPredictor]):
@@ -139,8 +138,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return everything that is wrong or strange about two domains."""
         if table is not None:
             raise DataError("--source-table: only for --task segmentation")
-        checking = None if progress is None else partial(progress, "checking images")
-        return examine(source, target, PairSettings(skip_bad=skip_bad), checking)
+        return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
 
     def adjust(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
         """Return the predictor with the user's crops and preference."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -102,15 +101,16 @@ def evaluate_data(
 def _open(
     predictor: SegmentationPredictor, data: str, options: PredictOptions, callbacks: Callbacks, *, labelled: bool
 ) -> SceneSamples:
-    progress = None if callbacks.progress is None else partial(callbacks.progress, "checking images")
-    samples = open_scenes(data, labelled=labelled, table=options.table, skip_bad=options.skip_bad, progress=progress)
+    samples = open_scenes(
+        data, labelled=labelled, table=options.table, skip_bad=options.skip_bad, progress=callbacks.progress
+    )
     for note in samples.notes:
         callbacks.notify(note)
     if labelled and samples.classes != predictor.classes:
         raise RunError(
             f"{data} has the classes {shorten_names(samples.classes)}, the model has "
-            f"{shorten_names(predictor.classes)}; evaluate on labels of the model's classes, which classes.txt names beside plain images/ and labels/, or read them "
-            "as such with --table NAME (`paretoda list tables`)"
+            f"{shorten_names(predictor.classes)}; evaluate on labels of the model's classes, which classes.txt names "
+            "beside plain images/ and labels/, or read them as such with --table NAME (`paretoda list tables`)"
         )
     return samples
 

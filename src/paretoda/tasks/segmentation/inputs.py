@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_
 from paretoda.errors import SettingsError
 from paretoda.models.segmentation.backbones import pixel_backbone
 from paretoda.run.backbone_choice import describe_weights
-from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.settings import Settings, parse_size, source_only
 from paretoda.run.task import NO_TARGET
 from paretoda.run.train import train
@@ -29,6 +28,7 @@ from paretoda.tasks.segmentation.translation import (
     plain_translation,
     translation_name,
 )
+from paretoda.types import Progress
 
 _AUGMENTS: dict[str, dict[str, Any]] = {
     "none": {"flip": False},
@@ -90,12 +90,11 @@ def open_inputs(
         callbacks: Hear notes, and the progress of checking files.
     """
     wanted = make_pair_settings(settings)
-    checking = None if callbacks.progress is None else partial(callbacks.progress, "checking images")
     if target is None:
-        pair = make_scene_pair(source, source, replace(wanted, least_target=2), None, checking)
+        pair = make_scene_pair(source, source, replace(wanted, least_target=2), None, callbacks.progress)
         pair = replace(pair, notes=(*pair.notes, NO_TARGET))
     else:
-        pair = make_scene_pair(source, target, wanted, plain_translation(settings), checking)
+        pair = make_scene_pair(source, target, wanted, plain_translation(settings), callbacks.progress)
     for note in (*pair.notes, describe_weights(settings.backbone, settings.backbone_weights)):
         if note is not None:
             callbacks.notify(note)

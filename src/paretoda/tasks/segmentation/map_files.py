@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from paretoda.errors import RunError
 from paretoda.io.files import atomic_file
 from paretoda.report.label_maps import encode_png, overlay_map
-from paretoda.run.callbacks import Progress
 from paretoda.run.directory.tables import Predicted
 from paretoda.tasks.segmentation.predictor import Scene, SegmentationPredictor
+from paretoda.types import Progress
 
 OVERLAY = "-overlay"
 PREDICTING = "predicting"

@@ -13,9 +13,10 @@ from paretoda.errors import RunError
 from paretoda.evaluation.overlap import Scores, confusion
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.label_maps import MapCard, Overlap, make_map_card, to_hex
-from paretoda.run.callbacks import Callbacks, Progress
+from paretoda.run.callbacks import Callbacks
 from paretoda.tasks.segmentation.inputs import SegmentationInputs
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor
+from paretoda.types import Progress
 
 SHOWN = 8
 """Number of images on a page."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,7 @@ from paretoda.objectives.segmentation.pixel_objective import AtPixels
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
 from paretoda.report.facts import Pictures, RunFacts
-from paretoda.run.callbacks import NO_CALLBACKS, Callbacks, Progress
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
@@ -41,7 +40,7 @@ from paretoda.tasks.segmentation.results import add_oracle_pictures, for_source,
 from paretoda.tasks.segmentation.teachers import describe_self_training, label_target, open_teachers
 from paretoda.tasks.segmentation.translation import translation_name
 from paretoda.training.step import Step
-from paretoda.types import Objective
+from paretoda.types import Objective, Progress
 
 _BACKBONES = {
     "auto": "dilated.",
@@ -201,8 +200,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains of scenes."""
-        checking = None if progress is None else partial(progress, "checking images")
-        return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), checking)
+        return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), progress)
 
     def adjust(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""

@@ -15,14 +15,14 @@ from paretoda.models.segmentation.segmenter import Segmenter
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.objectives.segmentation.cbst import Cbst
 from paretoda.objectives.segmentation.pseudo_labels import labels_above, upper_thresholds
-from paretoda.run.callbacks import Callbacks, Progress
+from paretoda.run.callbacks import Callbacks
 from paretoda.run.settings import Settings
 from paretoda.tasks import SEGMENTATION
 from paretoda.tasks.loading import load_ensemble
 from paretoda.tasks.segmentation.build import map_size
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 from paretoda.training.step import Step
-from paretoda.types import IGNORE, Objective
+from paretoda.types import IGNORE, Objective, Progress
 
 LABELLING = "labelling the target"
 

@@ -20,9 +20,9 @@ from paretoda.data.segmentation.translation import TRANSLATIONS, Translation
 from paretoda.errors import RunError, SettingsError
 from paretoda.io.files import atomic_file
 from paretoda.models.cyclegan import CycleGan, CycleTranslation
-from paretoda.run.callbacks import Progress
 from paretoda.run.settings import Settings
 from paretoda.training.cyclegan import random_patches, train_cyclegan
+from paretoda.types import Progress
 
 _OF_METHOD = {"fda": "fda", "cycada": "cyclegan"}
 """Method -> the translation that belongs to it."""
