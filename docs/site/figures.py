@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import tomllib
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,7 @@ from paretoda.core.problem import Guide, Problem
 from paretoda.schemes import ParetoDA
 
 ASSETS = Path(__file__).parents[1] / "assets"
+ROOT = Path(__file__).parents[2]
 GRADIENTS = {"source": (2.0, 0.4), "alignment": (-1.4, 1.2), "target": (0.3, 1.5)}
 GUIDE = (0.5, 1.25)
 
@@ -115,7 +117,22 @@ def which_method() -> str:
     return drawing(770, y + 82, "Which method to use: questions from top to bottom", shapes)
 
 
-FIGURES = {"overview.svg": overview, "cone.svg": cone, "which-method.svg": which_method}
+def layers() -> str:
+    """The import layers, read from the contract that `lint-imports` checks: each row may import the rows below it."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    rows = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
+    shapes, height = [], 44
+    for number, row in enumerate(rows):
+        names = [part.strip(" ()").removeprefix("paretoda.") for part in row.split("|")]
+        width = 560 / len(names)
+        shapes += [
+            box(20 + place * width, 20 + number * (height + 8), (width - 8, height), [name])
+            for place, name in enumerate(names)
+        ]
+    return drawing(592, 30 + len(rows) * (height + 8), "Import layers, high to low", shapes)
+
+
+FIGURES = {"layers.svg": layers, "overview.svg": overview, "cone.svg": cone, "which-method.svg": which_method}
 
 if __name__ == "__main__":
     for name, figure in FIGURES.items():
