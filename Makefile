@@ -14,7 +14,7 @@ help:
 	@echo "make wheel     wheel and sdist, into dist/"
 	@echo "make test-wheel  the wheel, installed alone into a new environment, runs the demo"
 	@echo "make lint      ruff, mypy --strict, import-linter"
-	@echo "make format    let ruff mend what it can"
+	@echo "make format    let ruff fix what it can"
 	@echo "make bench     speed of a step and of the linear programme, as ratios"
 	@echo "make bench-small  a small version of the main table, some minutes on two cores"
 	@echo "make docs      the documentation site, in build/site"
@@ -46,7 +46,7 @@ LOWEST := .venv-lowest
 LOWEST_TESTS := core io schemes contracts gradients models objectives evaluation data training run tasks estimator report cli
 $(LOWEST)/installed: pyproject.toml constraints-lowest.txt
 	$(PYTHON) -m venv $(LOWEST)
-	$(LOWEST)/bin/python -m pip install --quiet -c constraints-lowest.txt -e . pandas pytest pytest-xdist hypothesis
+	$(LOWEST)/bin/python -m pip install --quiet -c constraints-lowest.txt -e . pandas pytest pytest-xdist hypothesis torchmetrics
 	touch $@
 
 test-lowest: $(LOWEST)/installed

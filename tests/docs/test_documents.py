@@ -11,6 +11,7 @@ import torch
 
 from paretoda.objectives import ALIGNMENTS
 from paretoda.schemes import SCHEMES
+from paretoda.tasks import TASKS
 
 ROOT = Path(__file__).parents[2]
 PAGES = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
@@ -30,7 +31,7 @@ def examples():
 @pytest.fixture(autouse=True)
 def tables_as_they_were():
     """Examples may add their own parts; other tests count what is in the tables."""
-    kept = [(table, dict(table)) for table in (ALIGNMENTS, SCHEMES)]
+    kept = [(table, dict(table)) for table in (ALIGNMENTS, SCHEMES, TASKS)]
     yield
     for table, before in kept:
         table.clear()

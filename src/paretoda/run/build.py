@@ -101,8 +101,8 @@ def assemble_step(
     objectives: dict[str, Objective],
     device: torch.device,
     *,
-    make_guide: Callable[[], Objective],
     make_optimiser: Callable[[], torch.optim.Optimizer],
+    make_guide: Callable[[], Objective] | None = None,
 ) -> Step:
     """Assemble a step from its parts.
 
@@ -111,11 +111,16 @@ def assemble_step(
         model: Network that is trained.
         objectives: Objectives by name.
         device: Device that all networks are moved to.
-        make_guide: Makes the guide, which is called for where the scheme reads one.
-        make_optimiser: Makes the optimiser, once the networks are where they are trained.
+        make_optimiser: Makes the optimiser, once the networks are on the device.
+        make_guide: Makes the guide, where the scheme reads one; None: the task has no guides.
+
+    Raises:
+        SettingsError: The scheme reads a guide and the task has none.
     """
     scheme = make_scheme(settings)
-    guide = make_guide() if reads_guide(scheme) else None
+    if reads_guide(scheme) and make_guide is None:
+        raise SettingsError(f"the scheme {settings.scheme!r} needs a guide, which this task does not have")
+    guide = make_guide() if make_guide is not None and reads_guide(scheme) else None
     networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
     for network in networks:
         network.to(device)
