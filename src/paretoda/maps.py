@@ -9,23 +9,23 @@ from torch import Tensor
 from torch.nn import functional
 
 
-def enlarged(maps: Tensor, size: Sequence[int]) -> Tensor:
+def resize_maps(maps: Tensor, size: Sequence[int]) -> Tensor:
     """Maps (n, K, h, w) at another resolution (n, K, *size), bilinearly, with the corners' pixels on each other.
 
     Args:
-        maps: shape (n, K, h, w).
-        size: height and width, usually those of the image or of its labels.
+        maps: Shape (n, K, h, w).
+        size: Height and width, usually those of the image or of its labels.
     """
     if tuple(maps.shape[-2:]) == tuple(size):
         return maps
     return functional.interpolate(maps, size=tuple(size), mode="bilinear", align_corners=True)
 
 
-def nearest_labels(labels: Tensor, size: tuple[int, int]) -> Tensor:
+def resize_labels(labels: Tensor, size: tuple[int, int]) -> Tensor:
     """Label maps at another resolution: every place takes the label of the nearest pixel, none is mixed.
 
     Args:
-        labels: shape (n, H, W).
+        labels: Shape (n, H, W).
         size: (h, w).
 
     Returns:

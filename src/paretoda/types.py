@@ -17,13 +17,13 @@ class Batch:
     """What one training step reads.
 
     Args:
-        source: inputs, shape (b, ...).
-        labels: of the source, shape (b,), int64 in 0..K-1; in segmentation (b, H, W), `IGNORE` where there is none.
-        target: inputs, shape (b, ...).
-        guide: held-out target inputs; None where no guide is wanted.
-        source_index: positions of the samples in the source's training part, shape (b,).
-        target_index: positions in the target's training part, shape (b,).
-        guide_index: positions in the held-out part of the target; None without a guide.
+        source: Inputs, shape (b, ...).
+        labels: Labels of the source, shape (b,), int64 in 0..K-1; pixel labels (b, H, W), `IGNORE` for none.
+        target: Inputs, shape (b, ...).
+        guide: Held-out target inputs; None where no guide is wanted.
+        source_index: Positions of the samples in the source's training part, shape (b,).
+        target_index: Positions in the target's training part, shape (b,).
+        guide_index: Positions in the held-out part of the target; None without a guide.
     """
 
     source: Tensor
@@ -42,12 +42,12 @@ class Domain:
     In segmentation features and logits are maps, (n, d, h, w) and (n, K, h, w), at the resolution of the features.
 
     Args:
-        features: the encoder's output, shape (n, d).
-        logits: the head's output, shape (n, K).
-        index: positions of the samples in their set, shape (n,).
-        inputs: what the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
-        head: features (n, d) -> logits (n, K), as it is in this step; None where nobody asks for other features.
-        further: logits of further outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
+        features: The encoder's output, shape (n, d).
+        logits: The head's output, shape (n, K).
+        index: Positions of the samples in their set, shape (n,).
+        inputs: What the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
+        head: Features (n, d) -> logits (n, K), as it is in this step; None where nobody asks for other features.
+        further: Logits of further outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
     """
 
     features: Tensor
@@ -55,7 +55,7 @@ class Domain:
     index: Tensor
     inputs: Tensor | None = None
     head: Callable[[Tensor], Tensor] | None = None
-    further: tuple[Tensor, ...] = ()
+    extra_logits: tuple[Tensor, ...] = ()
 
     def logits_of(self, features: Tensor) -> Tensor:
         """What the head makes of other features than those of the samples, shape (n, K)."""
@@ -69,7 +69,7 @@ class Source(Domain):
     """Labelled samples.
 
     Args:
-        labels: shape (n,), int64 in 0..K-1; in segmentation (n, H, W), with `IGNORE` where there is none.
+        labels: Shape (n,), int64 in 0..K-1; in segmentation (n, H, W), with `IGNORE` where there is none.
     """
 
     labels: Tensor
@@ -84,11 +84,11 @@ class Model(nn.Module):
     """An encoder, whose parameters all objectives share, and a head behind it.
 
     Args:
-        encoder: inputs -> features, shape (n, d).
-        head: features -> logits, shape (n, K).
+        encoder: Inputs -> features, shape (n, d).
+        head: Features -> logits, shape (n, K).
     """
 
-    makes_maps: bool = False
+    predicts_pixels: bool = False
     """Whether logits have a place for every pixel: (n, K, h, w)."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
@@ -101,7 +101,7 @@ class Model(nn.Module):
         logits: Tensor = self.head(self.encoder(inputs))
         return logits
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
         """Logits of further outputs that are trained but do not predict; none but in some segmentation networks."""
         return ()
 
@@ -111,12 +111,12 @@ class Snapshot:
     """Whole sets in evaluation mode: what refreshes and validators see.
 
     Args:
-        source: the training part, labelled.
-        held_out_source: the 10 % that nothing was trained on, labelled.
-        target: the training part.
-        held_out_target: the 10 % that guides, unlabelled.
-        model: that made the features and logits, live or averaged, in evaluation mode.
-        target_inputs: gives the target's inputs once more, in batches, in the order of `target`.
+        source: The training part, labelled.
+        held_out_source: The 10 % that nothing was trained on, labelled.
+        target: The training part.
+        held_out_target: The 10 % that guides, unlabelled.
+        model: That made the features and logits, live or averaged, in evaluation mode.
+        target_inputs: Gives the target's inputs once more, in batches, in the order of `target`.
     """
 
     source: Source
@@ -142,7 +142,7 @@ class Objective(nn.Module, ABC):
         return type(self).refresh is not Objective.refresh
 
     @property
-    def due(self) -> bool:
+    def refresh_due(self) -> bool:
         """Whether it must look at whole sets before the coming step, however short the last look is ago."""
         return False
 

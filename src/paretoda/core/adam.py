@@ -17,10 +17,10 @@ class Adam:
     """Learned values with their running moments, as plain lists: `dataclasses.asdict` is the whole state.
 
     Args:
-        values: the learned numbers, shape (m,).
-        mean: running mean of the slopes, shape (m,).
-        square: running mean of their squares, shape (m,).
-        steps: how many steps were taken.
+        values: The learned numbers, shape (m,).
+        mean: Running mean of the slopes, shape (m,).
+        square: Running mean of their squares, shape (m,).
+        steps: How many steps were taken.
     """
 
     values: list[float]

@@ -32,7 +32,7 @@ def is_common_descent(problem: Problem, alpha: Vector, tolerance: float = TOLERA
     return bool((slopes(problem, alpha) >= -tolerance * max(1.0, np.abs(alpha).sum())).all())
 
 
-def keeps_promise(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE) -> bool:
+def keeps_guarantee(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE) -> bool:
     """Our theorem in place of the paper's Theorem 1: either L_val falls, or no objective rises (to first order)."""
     if problem.guide is not None and guide_slope(problem, alpha) > 0:
         return True
@@ -65,8 +65,3 @@ def is_critical(gram: Matrix, tolerance: float = 1e-12) -> bool:
         if rest**2 > tolerance:
             return False
     return True
-
-
-def conflict(gram: Matrix) -> float:
-    """The smallest cosine between two gradients: -1 opposed, 0 indifferent; 1 where there is only one."""
-    return float(cosines(gram).min())

@@ -24,14 +24,14 @@ class Directions:
     factor: Matrix
 
 
-def lengths(gram: Matrix) -> Vector:
+def gradient_norms(gram: Matrix) -> Vector:
     """The norms |g_i|, shape (m,); a diagonal that rounding made negative counts as zero."""
     return np.sqrt(np.maximum(np.diagonal(gram), 0.0))
 
 
 def cosines(gram: Matrix) -> Matrix:
     """<g_i, g_j> / |g_i| |g_j|, 1 on the diagonal, 0 beside a zero gradient."""
-    norms = lengths(gram)
+    norms = gradient_norms(gram)
     safe = np.where(norms > 0, norms, 1.0)
     result: Matrix = np.clip(gram / safe[:, None] / safe[None, :], -1.0, 1.0)
     np.fill_diagonal(result, 1.0)
@@ -40,7 +40,7 @@ def cosines(gram: Matrix) -> Matrix:
 
 def directions(gram: Matrix) -> Directions:
     """Lengths, cosines and a factor of the cosines (by eigenvalues, negative rounding errors cut off)."""
-    norms = lengths(gram)
+    norms = gradient_norms(gram)
     longest = norms.max()
     angles = cosines(gram)
     values, vectors = np.linalg.eigh(angles)

@@ -29,9 +29,9 @@ def maximise(objective: Vector, rows: Matrix, bounds: Vector) -> Vector | None:
     """The w on the simplex with the largest objective·w and rows @ w >= bounds, or None where there is none.
 
     Args:
-        objective: shape (m,).
-        rows: shape (k, m).
-        bounds: shape (k,); -inf drops the row.
+        objective: Shape (m,).
+        rows: Shape (k, m).
+        bounds: Shape (k,); -inf drops the row.
 
     Returns:
         A vertex of the feasible set, shape (m,). Among equal ones, the one with the largest smallest slack.

@@ -19,7 +19,7 @@ def min_norm(gram: Matrix) -> Vector:
     can meet.
 
     Args:
-        gram: the inner products of the gradients, shape (m, m).
+        gram: The inner products of the gradients, shape (m, m).
 
     Returns:
         The weights, shape (m,). Zero gradients share the whole weight.

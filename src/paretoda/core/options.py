@@ -32,10 +32,10 @@ def with_options(name: str, factory: Callable[..., Part], given: Options, option
     """Call the factory with what is given and with the options.
 
     Args:
-        name: of the part, for the error.
+        name: Of the part, for the error.
         factory: a class or a partial of one.
-        given: arguments that are no options.
-        options: by name; None for none.
+        given: Arguments that are no options.
+        options: By name; None for none.
     """
     known = [option for option in inspect.signature(factory).parameters if option not in given]
     for option in options or {}:

@@ -22,7 +22,7 @@ class ProblemError(ValueError):
     """The inner products cannot be those of gradients; the message names the entry."""
 
 
-def checked_vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
+def check_vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
     """A read-only copy, shape (m,), every entry finite; an error names the entry."""
     array = np.array(values, dtype=np.float64)
     if array.ndim != 1 or (length is not None and len(array) != length):
@@ -35,7 +35,7 @@ def checked_vector(values: ArrayLike, name: str, length: int | None = None) -> V
     return array
 
 
-def checked_gram(values: ArrayLike) -> Matrix:
+def check_gram(values: ArrayLike) -> Matrix:
     """A read-only symmetric copy, shape (m, m), that gradients can have; an error names the entry."""
     gram = np.array(values, dtype=np.float64)
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
@@ -84,8 +84,8 @@ __all__ = [
     "Move",
     "Problem",
     "ProblemError",
-    "Remembering",
     "Scheme",
+    "StatefulScheme",
     "Vector",
     "Weights",
     "reads_guide",
@@ -129,7 +129,7 @@ class Guide:
     loss: float = float("inf")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dots", checked_vector(self.dots, "guide.dots"))
+        object.__setattr__(self, "dots", check_vector(self.dots, "guide.dots"))
         if self.square < 0 or np.isinf(self.square):
             raise ProblemError(f"guide.square is {self.square}: it is a squared norm")
         if np.isnan(self.loss):
@@ -143,8 +143,8 @@ class Problem:
     Args:
         gram: A_ij = ⟨g_i, g_j⟩, shape (m, m), in the metric of the step.
         losses: L_i, shape (m,); values under 1e-8 are raised to it.
-        guide: the held-out gradient's inner products, where there is a guide.
-        roles: what each objective is ("source", "alignment", "target", ...); empty, or one a row.
+        guide: The held-out gradient's inner products, where there is a guide.
+        roles: What each objective is ("source", "alignment", "target", ...); empty, or one a row.
     """
 
     gram: Matrix
@@ -153,8 +153,8 @@ class Problem:
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        gram = checked_gram(self.gram)
-        losses = np.maximum(checked_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
+        gram = check_gram(self.gram)
+        losses = np.maximum(check_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
         losses.setflags(write=False)
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "losses", losses)
@@ -183,15 +183,15 @@ class Weights:
     """What a scheme chose: the step goes along m Σ alpha_i g_i.
 
     Args:
-        alpha: shape (m,); 1/m everywhere is the plain sum of the losses.
-        move: the rule that chose it.
+        alpha: Shape (m,); 1/m everywhere is the plain sum of the losses.
+        move: The rule that chose it.
     """
 
     alpha: Vector
     move: Move = field(default=Move.COMBINED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", checked_vector(self.alpha, "alpha"))
+        object.__setattr__(self, "alpha", check_vector(self.alpha, "alpha"))
 
 
 class Scheme(Protocol):
@@ -202,7 +202,7 @@ class Scheme(Protocol):
     """
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         ...
 
 
@@ -211,7 +211,7 @@ class AheadScheme(Protocol):
     """A scheme that can know its weights before any gradient: then one ordinary backward pass is enough."""
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         ...
 
     def ahead(self, losses: Vector, /) -> Weights | None:
@@ -220,7 +220,7 @@ class AheadScheme(Protocol):
 
 
 @runtime_checkable
-class Remembering(Protocol):
+class StatefulScheme(Protocol):
     """A scheme with memory: what it must keep over a restart, as plain numbers and lists."""
 
     def state_dict(self) -> dict[str, object]:

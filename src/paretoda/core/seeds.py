@@ -5,6 +5,6 @@ from __future__ import annotations
 import hashlib
 
 
-def derived_seed(*key: int | str) -> int:
+def derive_seed(*key: int | str) -> int:
     """A 63-bit seed for this key; different keys have unrelated seeds."""
     return int.from_bytes(hashlib.sha256("/".join(map(str, key)).encode()).digest()[:8], "little") >> 1

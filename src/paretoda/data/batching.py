@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.distributed.collectives import Processes
 
 
@@ -51,7 +51,7 @@ Places = NDArray[np.int64]
 @lru_cache(maxsize=512)
 def permutation(seed: int, stream: str, epoch: int, size: int) -> Places:
     """The order of one epoch, the same whenever it is asked for."""
-    places = np.random.default_rng(derived_seed(seed, stream, epoch)).permutation(size)
+    places = np.random.default_rng(derive_seed(seed, stream, epoch)).permutation(size)
     places.flags.writeable = False  # the cache hands out the same array again
     return places
 
@@ -89,7 +89,7 @@ def balanced(seed: int, stream: str, groups: Sequence[Places], start: int, count
 
 def split(count: int, share: float, seed: int, stream: str) -> tuple[Places, Places]:
     """Training and held-out positions, both sorted; at least one is held out unless the share is 0."""
-    order = np.random.default_rng(derived_seed(seed, stream)).permutation(count)
+    order = np.random.default_rng(derive_seed(seed, stream)).permutation(count)
     held = _held(count, share)
     return np.sort(order[held:]), np.sort(order[:held])
 
@@ -107,7 +107,7 @@ def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream:
     out = np.zeros(len(labels), dtype=bool)
     for cls in np.flatnonzero(held):
         places = np.flatnonzero(labels == cls)
-        order = np.random.default_rng(derived_seed(seed, stream, int(cls))).permutation(len(places))
+        order = np.random.default_rng(derive_seed(seed, stream, int(cls))).permutation(len(places))
         out[places[order[: held[cls]]]] = True
     return np.flatnonzero(~out), np.flatnonzero(out)
 

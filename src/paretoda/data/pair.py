@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Places, balanced, batch_generator, endless
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.prefetching import prefetch_batches
@@ -89,7 +89,7 @@ class DomainPair:
         chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
         rows = self.source_train[source]
         source_chance, target_chance = (
-            batch_generator(derived_seed(self.settings.seed, f"augment-{stream}", step), size, processes)
+            batch_generator(derive_seed(self.settings.seed, f"augment-{stream}", step), size, processes)
             for stream in ("source", "target")
         )
         return Batch(

@@ -17,7 +17,7 @@ from torch import Tensor
 from paretoda.estimator.domains import Array, checked_rows, from_source, known_labels
 from paretoda.estimator.estimators import Adapted, batches
 from paretoda.evaluation.predictions import domain_outputs
-from paretoda.evaluation.validators import validator
+from paretoda.evaluation.validators import make_validator
 from paretoda.types import Snapshot, Source
 
 _READ_SOURCE = frozenset({"dev", "source-risk"})
@@ -49,7 +49,7 @@ class LabelFreeScorer:
         source = np.zeros(len(rows), bool) if sample_domain is None else from_source(sample_domain, len(rows))
         if source.all():
             raise ValueError(f"the scorer {self.name!r} looks at target rows, and sample_domain has none")
-        return validator(self.name)(_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
+        return make_validator(self.name)(_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Asks scikit-learn for `sample_domain`, where metadata routing is enabled."""
@@ -70,7 +70,7 @@ class LabelFreeScorer:
 
 def scorer(name: str) -> LabelFreeScorer:
     """The scorer of that validator, for `GridSearchCV(scoring=...)` and its like."""
-    validator(name)
+    make_validator(name)
     return LabelFreeScorer(name)
 
 

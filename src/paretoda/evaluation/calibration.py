@@ -25,9 +25,9 @@ def fit_temperature(logits: Tensor, labels: Tensor, weights: Tensor | None = Non
     """The temperature with the least weighted mean of -log p(label), p = softmax(logits / temperature).
 
     Args:
-        logits: shape (n, K), n >= 1.
-        labels: shape (n,).
-        weights: of the samples, none negative, shape (n,); None: all alike.
+        logits: Shape (n, K), n >= 1.
+        labels: Shape (n,).
+        weights: Of the samples, none negative, shape (n,); None: all alike.
     """
     scores, places = logits.double(), labels.long().unsqueeze(1)
     shares = torch.ones(len(labels), dtype=torch.float64) if weights is None else weights.double()
@@ -47,7 +47,7 @@ def source_temperature(snapshot: Snapshot) -> float | None:
     """The temperature by the held-out source; None where there is none, or a logit is not finite.
 
     Args:
-        snapshot: of the model that is calibrated.
+        snapshot: Of the model that is calibrated.
     """
     held_out = snapshot.held_out_source
     if len(held_out.labels) == 0 or not bool(held_out.logits.isfinite().all()):
@@ -55,7 +55,7 @@ def source_temperature(snapshot: Snapshot) -> float | None:
     return fit_temperature(held_out.logits.cpu(), held_out.labels.cpu())
 
 
-def checked_temperature(value: Any) -> float | None:
+def parse_temperature(value: Any) -> float | None:
     """A temperature as a file says it; a ValueError where it is none."""
     if value is None:
         return None

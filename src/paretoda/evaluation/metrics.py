@@ -13,8 +13,8 @@ def accuracy(predicted: Tensor, labels: Tensor) -> float:
     """The share of samples whose predicted class is their label.
 
     Args:
-        predicted: classes, shape (n,), n >= 1.
-        labels: shape (n,).
+        predicted: Classes, shape (n,), n >= 1.
+        labels: Shape (n,).
     """
     _check(predicted, labels)
     return float((predicted == labels).double().mean())
@@ -24,9 +24,9 @@ def confusion_matrix(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
     """How often label i was predicted as class j: shape (K, K), int64, rows are labels.
 
     Args:
-        predicted: classes, shape (n,), in 0..K-1.
-        labels: shape (n,), in 0..K-1.
-        classes: the number K.
+        predicted: Classes, shape (n,), in 0..K-1.
+        labels: Shape (n,), in 0..K-1.
+        classes: Number of classes K.
     """
     _check(predicted, labels)
     for name, values in (("predictions", predicted), ("labels", labels)):
@@ -39,9 +39,9 @@ def per_class_recall(predicted: Tensor, labels: Tensor, classes: int) -> dict[in
     """Class -> the share of its samples that were found; only classes that have samples are listed.
 
     Args:
-        predicted: classes, shape (n,).
-        labels: shape (n,).
-        classes: the number K.
+        predicted: Classes, shape (n,).
+        labels: Shape (n,).
+        classes: Number of classes K.
     """
     matrix = confusion_matrix(predicted, labels, classes).double()
     samples, found = matrix.sum(dim=1).tolist(), matrix.diagonal().tolist()
@@ -52,9 +52,9 @@ def mean_per_class(predicted: Tensor, labels: Tensor, classes: int) -> float:
     """The mean of the recalls of the classes that have samples: the score of VisDA.
 
     Args:
-        predicted: classes, shape (n,).
-        labels: shape (n,).
-        classes: the number K.
+        predicted: Classes, shape (n,).
+        labels: Shape (n,).
+        classes: Number of classes K.
     """
     recalls = per_class_recall(predicted, labels, classes)
     return sum(recalls.values()) / len(recalls)
@@ -64,9 +64,9 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, bins: int = 15) -
     """How far the confidence is from the accuracy, averaged over bins of equal width (Guo et al., 2017).
 
     Args:
-        logits: shape (n, K).
-        labels: shape (n,).
-        bins: half-open [a, b), the last one closed.
+        logits: Shape (n, K).
+        labels: Shape (n,).
+        bins: Half-open [a, b), the last one closed.
     """
     confidence, predicted = logits.double().softmax(dim=1).max(dim=1)
     _check(predicted, labels)
@@ -80,9 +80,9 @@ def selective(probabilities: Tensor, labels: Tensor, threshold: float) -> dict[s
     """The share of samples that are answered, and the accuracy on these: None where there are none.
 
     Args:
-        probabilities: shape (n, K).
-        labels: shape (n,).
-        threshold: samples with a lower confidence are not answered.
+        probabilities: Shape (n, K).
+        labels: Shape (n,).
+        threshold: Samples with a lower confidence are not answered.
     """
     confidence, predicted = probabilities.max(dim=1)
     _check(predicted, labels)

@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from paretoda.core.wording import join_words
+
 ENSEMBLE = ("im", "mixval", "dev")
 """One witness of each kind, so that no kind outvotes another: `im` looks at the predictions, `mixval` at how the model
 behaves between samples, `dev` at labelled errors carried over to the target. The others repeat one of these (`bnm`,
@@ -21,9 +23,9 @@ class Choice:
     """What was chosen.
 
     Args:
-        index: of the chosen candidate.
-        votes: validator -> the candidate that it would choose alone; the chosen one where that is as good.
-        sentence: the same in plain words.
+        index: Of the chosen candidate.
+        votes: Validator -> the candidate that it would choose alone; the chosen one where that is as good.
+        sentence: The same in plain words.
     """
 
     index: int
@@ -36,7 +38,7 @@ class Ensemble:
     """The mean rank of every candidate over several validators: scales and outliers do not matter.
 
     Args:
-        names: of the validators.
+        names: Of the validators.
     """
 
     names: tuple[str, ...] = ENSEMBLE
@@ -54,9 +56,9 @@ def choose(scores: Mapping[str, Sequence[float]], rule: str = "ensemble", names:
     """The candidate with the highest score or mean rank; among equals the last, which was trained longest.
 
     Args:
-        scores: validator -> the score of every candidate, higher is better.
+        scores: Validator -> the score of every candidate, higher is better.
         rule: a validator's name, several joined by "+", or "ensemble" for `ENSEMBLE`.
-        names: of the candidates, for the sentence; numbered where there are none.
+        names: Of the candidates, for the sentence; numbered where there are none.
     """
     lengths = {len(values) for values in scores.values()}
     if len(lengths) != 1 or 0 in lengths:
@@ -82,18 +84,13 @@ def _last_best(values: NDArray[np.float64]) -> int:
 
 
 def _sentence(members: tuple[str, ...], index: int, votes: Mapping[str, int], names: Sequence[str]) -> str:
-    by = members[0] if len(members) == 1 else f"the mean rank of {listed(members)}"
+    by = members[0] if len(members) == 1 else f"the mean rank of {join_words(members)}"
     others = {name: vote for name, vote in votes.items() if vote != index}
     if not others:
         return f"By {by}: {names[index]}" + (", and no validator disagrees." if len(votes) > 1 else ".")
     camps = {vote: [name for name in others if others[name] == vote] for vote in others.values()}
-    against = listed([f"{listed(camp)} would take {names[vote]}" for vote, camp in camps.items()])
+    against = join_words([f"{join_words(camp)} would take {names[vote]}" for vote, camp in camps.items()])
     return f"By {by}: {names[index]}; the validators disagree: {against}."
-
-
-def listed(words: Sequence[str]) -> str:
-    """The words as a list in a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
 
 
 COMPARABLE = ("im", "bnm", "corr-c", "mixval")
@@ -107,14 +104,14 @@ def negative_transfer_warning(adapted: Mapping[str, float], source_only: Mapping
     """One sentence where a comparable validator puts the adapted model below the source-only one, None where none does.
 
     Args:
-        adapted: validator -> score of the adapted model.
-        source_only: the same of the model trained on the source alone.
+        adapted: Validator -> score of the adapted model.
+        source_only: The same of the model trained on the source alone.
     """
     known = [name for name in COMPARABLE if name in adapted and name in source_only]
     fallen = [name for name in known if not adapted[name] >= source_only[name] - MARGIN * abs(source_only[name])]
     if not fallen:
         return None
-    numbers = listed([f"{name} {adapted[name]:.3f} instead of {source_only[name]:.3f}" for name in fallen])
+    numbers = join_words([f"{name} {adapted[name]:.3f} instead of {source_only[name]:.3f}" for name in fallen])
     doubt = "has probably" if len(fallen) == len(known) else "may have"
     share = f"{len(fallen)} of {len(known)} label-free validators"
     return (

@@ -13,8 +13,8 @@ def oracle_accuracy(logits: Tensor, oracle_labels: Tensor) -> float:
     """The share of target samples that are classified rightly; no training may see it.
 
     Args:
-        logits: of the target, shape (n, K).
-        oracle_labels: of the target, shape (n,).
+        logits: Logits of the target, shape (n, K).
+        oracle_labels: Labels of the target, shape (n,).
     """
     return accuracy(logits.argmax(dim=1), oracle_labels)
 
@@ -23,19 +23,10 @@ def oracle_mean_per_class(logits: Tensor, oracle_labels: Tensor) -> float:
     """The mean of the recalls of the target's classes; no training may see it.
 
     Args:
-        logits: of the target, shape (n, K).
-        oracle_labels: of the target, shape (n,).
+        logits: Logits of the target, shape (n, K).
+        oracle_labels: Labels of the target, shape (n,).
     """
     return mean_per_class(logits.argmax(dim=1), oracle_labels, logits.shape[1])
-
-
-def oracle_best(oracle_accuracies: list[float]) -> int:
-    """The first checkpoint of the highest oracle accuracy: an upper bound for any choice, not a way to choose.
-
-    Args:
-        oracle_accuracies: oracle accuracy of each checkpoint.
-    """
-    return max(range(len(oracle_accuracies)), key=oracle_accuracies.__getitem__)
 
 
 class OracleGuide(Objective):
@@ -44,7 +35,7 @@ class OracleGuide(Objective):
     No table lists it and no setting names it; a study puts it into a step by hand.
 
     Args:
-        oracle_labels: of the held-out target samples, in their order, shape (n,).
+        oracle_labels: Of the held-out target samples, in their order, shape (n,).
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:
@@ -52,7 +43,7 @@ class OracleGuide(Objective):
         self.register_buffer("oracle_labels", oracle_labels, persistent=False)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The cross-entropy on the held-out samples `target`."""
+        """Return the cross-entropy on the held-out samples `target`."""
         return functional.cross_entropy(target.logits, self.get_buffer("oracle_labels")[target.index])
 
 
@@ -62,7 +53,7 @@ class OracleLabels(Objective):
     Who has labels could as well train on them. Like `OracleGuide` it is for studies only.
 
     Args:
-        oracle_labels: of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
+        oracle_labels: Of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:

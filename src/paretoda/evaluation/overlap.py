@@ -15,30 +15,17 @@ import torch
 from torch import Tensor
 
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.maps import enlarged, nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.types import IGNORE, Model, Source, Target
-
-
-def label_map(logits: Tensor, size: tuple[int, int]) -> Tensor:
-    """The class with the largest logit, enlarged first; among equals the first.
-
-    Args:
-        logits: shape (n, K, h, w).
-        size: (H, W), of the labels.
-
-    Returns:
-        Shape (n, H, W), int64.
-    """
-    return enlarged(logits, size).argmax(1)
 
 
 def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
     """How often a pixel of class i was predicted as j; counts of several images add up.
 
     Args:
-        truth: labels, any shape, in 0..K-1, or `IGNORE`, where nothing counts.
-        prediction: of the same shape; what lies outside 0..K-1 is no class, and wrong.
-        classes: the number K.
+        truth: Labels, any shape, in 0..K-1, or `IGNORE`, where nothing counts.
+        prediction: Of the same shape; what lies outside 0..K-1 is no class, and wrong.
+        classes: Number of classes K.
 
     Returns:
         Shape (K, K + 1), int64: rows are labels, the last column counts predictions that are no class.
@@ -59,10 +46,10 @@ class Scores:
     """What a matrix of counts says, as fractions 0..1.
 
     Args:
-        iou: of every class; not-a-number for one that is neither there nor predicted.
-        miou: the mean over the others, or over those of them that were asked for; not-a-number where there are none.
-        counted: how many these are.
-        accuracy: the share of labelled pixels whose class was found; not-a-number where there are none.
+        iou: Of every class; NaN for one that is neither there nor predicted.
+        miou: The mean over the others, or over those of them that were asked for; NaN where there are none.
+        counted: How many these are.
+        accuracy: The share of labelled pixels whose class was found; NaN where there are none.
     """
 
     iou: tuple[float, ...]
@@ -122,12 +109,12 @@ def pixel_snapshot_rows(
     The same pixels for every model with maps of this size, whatever the size of the batches.
 
     Args:
-        model: already on `device`; its mode is restored.
-        batches: the set's inputs in its order, shape (b, ...) each.
-        labels: of the source, shape (b, H, W) each, along with the batches; pixels without a label are left out.
-        per_image: how many pixels of an image, or all where it has fewer.
-        seed: of the choice.
-        device: where the batches are sent; the results are on the CPU.
+        model: Already on `device`; its mode is restored.
+        batches: The set's inputs in its order, shape (b, ...) each.
+        labels: Labels of the source, shape (b, H, W) each, along with the batches; pixels without a label are left out.
+        per_image: How many pixels of an image, or all where it has fewer.
+        seed: Seed of the choice.
+        device: Device that the batches are sent to; the results are on the CPU.
 
     Returns:
         Features (N, d), logits (N, K), the source's labels (N,), and 0..N-1 as index; image by image.
@@ -138,7 +125,7 @@ def pixel_snapshot_rows(
     with evaluation_mode(model):
         for inputs, truth in pairs:
             maps = model.encoder(inputs.to(device))
-            image, place, own = _drawn(truth, maps, per_image, generator)
+            image, place, own = _draw_pixels(truth, maps, per_image, generator)
             values = [found.flatten(2).cpu()[image, :, place] for found in (maps, model.head(maps))]
             rows.append((*values, own))
     if not sum(len(part[0]) for part in rows):
@@ -148,14 +135,14 @@ def pixel_snapshot_rows(
     return Target(features, logits, index) if labels is None else Source(features, logits, index, labels=found)
 
 
-def _drawn(
+def _draw_pixels(
     truth: Tensor | None, maps: Tensor, per_image: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Image, place and label (0 where there are none), each (N,), of pixels drawn in every map (n, d, h, w)."""
     count, _, height, width = maps.shape
     labels = torch.zeros(count, height * width, dtype=torch.int64)
     if truth is not None:
-        labels = nearest_labels(truth.cpu(), (height, width)).long().flatten(1)
+        labels = resize_labels(truth.cpu(), (height, width)).long().flatten(1)
     places = []
     for own in labels != IGNORE:
         valid = own.nonzero().squeeze(1)

@@ -29,9 +29,9 @@ def predict(model: Model, batches: Iterable[Tensor], *, device: torch.device | s
     """Features (n, d) and logits (n, K) of all batches, on the CPU.
 
     Args:
-        model: already on `device`; its mode is restored, layer by layer.
-        batches: inputs, shape (b, ...) each; at least one sample in all.
-        device: where the batches are sent.
+        model: Already on `device`; its mode is restored, layer by layer.
+        batches: Inputs, shape (b, ...) each; at least one sample in all.
+        device: Device that the batches are sent to.
     """
     features, logits = [], []
     with evaluation_mode(model):
@@ -58,10 +58,10 @@ def domain_outputs(
     """One whole set for a `Snapshot`: a `Source` where labels are given, a `Target` where not.
 
     Args:
-        model: already on `device`.
-        batches: the set's inputs in its order, shape (b, ...) each.
-        labels: of the source, shape (n,); a target has none.
-        device: where the batches are sent; the results are on the CPU.
+        model: Already on `device`.
+        batches: The set's inputs in its order, shape (b, ...) each.
+        labels: Labels of the source, shape (n,); a target has none.
+        device: Device that the batches are sent to; the results are on the CPU.
     """
     features, logits = predict(model, batches, device=device)
     index = torch.arange(len(features))

@@ -25,30 +25,30 @@ class Sharding(Protocol):
         """Whether the module has its own part alone between forward and backward."""
 
 
-def gathered(module: nn.Module | Iterable[Tensor]) -> bool:
+def is_gathered(module: nn.Module | Iterable[Tensor]) -> bool:
     """Whether a module that FSDP shards has whole parameters at present, which no optimiser knows."""
     parts = module.modules() if isinstance(module, nn.Module) else ()
-    return any(isinstance(part, Sharding) and not sharded(part.parameters()) for part in parts)
+    return any(isinstance(part, Sharding) and not is_sharded(part.parameters()) for part in parts)
 
 
-def sharded(tensors: Iterable[Tensor | None]) -> bool:
+def is_sharded(tensors: Iterable[Tensor | None]) -> bool:
     """Whether any of them is one process's part of a larger one (a DTensor)."""
     return any(hasattr(tensor, "device_mesh") for tensor in tensors)
 
 
-def local(tensor: Tensor) -> Tensor:
+def local_part(tensor: Tensor) -> Tensor:
     """This process's part."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part
 
 
-def by_hooks(outputs: Sequence[Tensor], cotangents: Sequence[Tensor], parameters: Sequence[Tensor]) -> Row:
+def backward_by_hooks(outputs: Sequence[Tensor], cotangents: Sequence[Tensor], parameters: Sequence[Tensor]) -> Row:
     """What `.backward()` adds to the parameters' `.grad`, which is then as before.
 
     Args:
-        outputs: of the network, with its graph.
-        cotangents: one for each.
-        parameters: all that the outputs depend on.
+        outputs: Of the network, with its graph.
+        cotangents: One for each.
+        parameters: All that the outputs depend on.
     """
     before = [parameter.grad for parameter in parameters]
     try:

@@ -17,19 +17,19 @@ from paretoda.models.batchnorm import frozen_statistics, pooled_statistics
 
 
 @dataclass(frozen=True, eq=False)
-class Chance:
+class RandomState:
     """The state of the generators that a network on one device draws from.
 
     Args:
-        device: of the network.
-        states: of the CPU's generator and, on a GPU, of that device's.
+        device: Of the network.
+        states: Of the CPU's generator and, on a GPU, of that device's.
     """
 
     device: torch.device
     states: tuple[Tensor, ...]
 
     @classmethod
-    def now(cls, device: torch.device) -> Chance:
+    def now(cls, device: torch.device) -> RandomState:
         """As they are."""
         own = (torch.cuda.get_rng_state(device),) if device.type == "cuda" else ()
         return cls(device, (torch.get_rng_state(), *own))
@@ -51,12 +51,12 @@ class MicroBatches:
     normalises by the part and remembers the whole batch once. Other random layers draw the same for every part.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        inputs: the batch; or several, of the same shape but for their rows, that BatchNorm takes for one: every part
+        encoder: Inputs (n, ...) to features (n, ...).
+        inputs: The batch; or several, of the same shape but for their rows, that BatchNorm takes for one: every part
             has its share of each.
-        parts: how many; never more than there are rows.
-        remember: whether BatchNorm's running statistics learn of the batch.
-        keep_last: also keep what goes into the last layer of a sequential encoder, so that gradients of that layer
+        parts: How many; never more than there are rows.
+        remember: Whether BatchNorm's running statistics learn of the batch.
+        keep_last: Also keep what goes into the last layer of a sequential encoder, so that gradients of that layer
             alone need no pass through the rest.
     """
 
@@ -84,9 +84,9 @@ class MicroBatches:
             "enabled": torch.is_autocast_enabled(device.type),
             "cache_enabled": False,  # what is cast without a graph must not be found by a pass with one
         }
-        self._chance = Chance.now(device)
+        self._chance = RandomState.now(device)
         self._below: list[Tensor] = []
-        self._last: tuple[nn.Module, Chance] | None = None
+        self._last: tuple[nn.Module, RandomState] | None = None
         with pooled_statistics(encoder) if remember else frozen_statistics(encoder):
             self.features = self._look(keep_last and isinstance(encoder, nn.Sequential) and len(encoder) > 1)
 
@@ -121,7 +121,7 @@ class MicroBatches:
         below = self._features(self.encoder[:-1], part)
         self._below.append(below)
         if self._last is None:
-            self._last = (self.encoder[-1], Chance.now(part.device))
+            self._last = (self.encoder[-1], RandomState.now(part.device))
         return self._features(self.encoder[-1], below)
 
     def _as_part(self, rows: Tensor) -> AbstractContextManager[None]:
@@ -166,8 +166,8 @@ class MicroBatchPasses(FeaturePasses):
     """Gradients in two stages, where the body's graphs are made when they are needed: one part at a time.
 
     Args:
-        batches: the body's forward passes.
-        heads: parameters above the features that are differentiated along with them.
+        batches: The body's forward passes.
+        heads: Parameters above the features that are differentiated along with them.
     """
 
     def __init__(self, batches: Sequence[MicroBatches], heads: Sequence[Tensor]) -> None:
@@ -178,9 +178,9 @@ class MicroBatchPasses(FeaturePasses):
         """One row for each objective: the sum over parts, each of which is forwarded once for all objectives.
 
         Args:
-            cotangents: for each objective, one for each pass.
-            inputs: the parameters.
-            keep: without effect: a part's graph is never kept, it is made anew.
+            cotangents: For each objective, one for each pass.
+            inputs: The parameters.
+            keep: Without effect: a part's graph is never kept, it is made anew.
         """
         del keep
         rows: list[Row] = [[None] * len(inputs) for _ in cotangents]
@@ -205,7 +205,7 @@ def _add(row: Row, more: Row) -> None:
             row[index] = gradient if mine is None else mine + gradient  # autograd may return one tensor twice
 
 
-def passes_of(features: Sequence[Tensor | MicroBatches], heads: Sequence[Tensor]) -> FeaturePasses | None:
+def make_passes(features: Sequence[Tensor | MicroBatches], heads: Sequence[Tensor]) -> FeaturePasses | None:
     """What `paretoda.backward` differentiates in two stages; None where no features were given."""
     batches = [feature for feature in features if isinstance(feature, MicroBatches)]
     tensors = [feature for feature in features if isinstance(feature, Tensor)]

@@ -13,7 +13,7 @@ Metric: TypeAlias = Optimizer | Mapping[Tensor, float] | None
 Voting: TypeAlias = Literal["all", "last"] | Parameters
 
 
-def trainable(parameters: Parameters) -> list[Tensor]:
+def trainable_parameters(parameters: Parameters) -> list[Tensor]:
     """The leaf tensors that require a gradient, each once, in their order; frozen ones are left out."""
     if isinstance(parameters, Tensor):
         raise TypeError("expected a module or a list of parameters, got a single tensor: put it in a list")
@@ -22,7 +22,7 @@ def trainable(parameters: Parameters) -> list[Tensor]:
     return list(unique.values())
 
 
-def without(parameters: Sequence[Tensor], others: Iterable[Tensor]) -> list[Tensor]:
+def exclude(parameters: Sequence[Tensor], others: Iterable[Tensor]) -> list[Tensor]:
     """The parameters that are not among the others."""
     known = {id(tensor) for tensor in others}
     return [tensor for tensor in parameters if id(tensor) not in known]
@@ -36,19 +36,19 @@ def last_layer(parameters: Sequence[Tensor]) -> list[Tensor]:
     return list(parameters[start:])
 
 
-def voters(shared: Sequence[Tensor], voting: Voting) -> list[Tensor]:
+def voting_parameters(shared: Sequence[Tensor], voting: Voting) -> list[Tensor]:
     """The parameters whose gradients decide the weights."""
     if isinstance(voting, str):
         if voting not in ("all", "last"):
             raise ValueError(f"voting must be 'all', 'last' or parameters, got {voting!r}")
         return list(shared) if voting == "all" else last_layer(shared)
-    chosen = trainable(voting)
-    if not chosen or without(chosen, shared):
+    chosen = trainable_parameters(voting)
+    if not chosen or exclude(chosen, shared):
         raise ValueError("voting must name at least one shared parameter, and shared parameters only")
     return chosen
 
 
-def multipliers(parameters: Sequence[Tensor], metric: Metric) -> list[float]:
+def rate_multipliers(parameters: Sequence[Tensor], metric: Metric) -> list[float]:
     """How far the step moves each tensor for the same gradient, relative to the one that moves most.
 
     With an optimiser these are its groups' learning rates. Inner products weighted by them tell how a loss changes

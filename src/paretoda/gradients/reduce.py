@@ -16,15 +16,15 @@ import torch
 from torch import Tensor
 
 from paretoda.distributed.collectives import Processes
-from paretoda.gradients.fsdp import sharded
+from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.vjp import combine
 
 
-def summed(row: Row, processes: Processes) -> Row:
+def sum_over_processes(row: Row, processes: Processes) -> Row:
     """The sum of this row over all processes; FSDP has already summed what it has sharded."""
     found = list(row)
-    own = [index for index, tensor in enumerate(row) if tensor is not None and not sharded([tensor])]
+    own = [index for index, tensor in enumerate(row) if tensor is not None and not is_sharded([tensor])]
     if processes.size == 1 or not own:
         return found
     present = [tensor for index in own if (tensor := row[index]) is not None]
@@ -39,11 +39,11 @@ class Pieces:
     """One piece of every row: of the row laid out flat, parameter after parameter.
 
     Args:
-        rows: for each parameter its entries that are in the piece, flat; None where there are none.
-        present: for each row and parameter, whether the loss depends on it.
-        length: of the piece.
-        starts: where each parameter begins in the whole.
-        processes: who have the other pieces.
+        rows: For each parameter its entries that are in the piece, flat; None where there are none.
+        present: For each row and parameter, whether the loss depends on it.
+        length: Of the piece.
+        starts: Where each parameter begins in the whole.
+        processes: Who have the other pieces.
     """
 
     rows: list[Row]
@@ -72,13 +72,13 @@ class Pieces:
         ]
 
 
-def pieces_of(rows: list[Row], like: Sequence[Tensor], processes: Processes) -> Pieces:
+def scatter_rows(rows: list[Row], like: Sequence[Tensor], processes: Processes) -> Pieces:
     """This process's piece of the sums of all rows; the rows themselves are let go, one after the other.
 
     Args:
-        rows: of this process's samples.
-        like: the parameters.
-        processes: at least two.
+        rows: Of this process's samples.
+        like: The parameters.
+        processes: At least two.
     """
     *starts, total = accumulate((tensor.numel() for tensor in like), initial=0)
     length = -(-total // processes.size)

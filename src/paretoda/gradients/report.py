@@ -18,13 +18,13 @@ class Report:
     """The weights of a step and why they were chosen.
 
     Args:
-        names: of the objectives.
-        losses: their values, shape (m,), as they were (a `Problem` raises small ones to 1e-8).
-        alpha: what the scheme chose, shape (m,); the step goes along m Σ alpha_i g_i.
-        move: the rule that chose it.
-        cosines: of the voting gradients, shape (m, m); None where no gradient was compared.
-        guide_loss: the guide's loss; None without a guide.
-        guide_cosines: of each objective's gradient with the guide's, shape (m,); None where it was not computed.
+        names: Names of the objectives.
+        losses: Their values, shape (m,), as they were (a `Problem` raises small ones to 1e-8).
+        alpha: What the scheme chose, shape (m,); the step goes along m Σ alpha_i g_i.
+        move: The rule that chose it.
+        cosines: Of the voting gradients, shape (m, m); None where no gradient was compared.
+        guide_loss: The guide's loss; None without a guide.
+        guide_cosines: Of each objective's gradient with the guide's, shape (m,); None where it was not computed.
         finite: False where a non-finite step was handed to the GradScaler.
     """
 

@@ -9,16 +9,16 @@ from torch import Tensor
 
 from paretoda.core.factor import cosines
 from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
-from paretoda.gradients.fsdp import sharded
+from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.micro_batches import MicroBatchPasses
-from paretoda.gradients.reduce import summed
+from paretoda.gradients.reduce import sum_over_processes
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.tensors import Tensors, all_finite
 from paretoda.gradients.vjp import combine, vjp
 
 
-def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
+def compute_rows(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
     """The voting gradients of all losses and, last, of the guide; the heads' gradients of all losses; cotangents."""
     scaled = [tensors.scale * loss for loss in tensors.measured()]
     size, votes = len(tensors.names), len(tensors.voting)
@@ -39,12 +39,12 @@ def sum_gradient(tensors: Tensors, weights: Sequence[float], *, heads: bool) -> 
     """The gradient of Σ w_i L_i for the shared parameters and, where wanted, for the heads: one backward pass."""
     total, passes, size = tensors.weighted_sum(weights), tensors.passes, len(tensors.shared)
     # The graph of micro-batches ends at the features, and FSDP's hooks run in a pass of its own from there.
-    if passes is not None and (isinstance(passes, MicroBatchPasses) or sharded(tensors.shared)):
+    if passes is not None and (isinstance(passes, MicroBatchPasses) or is_sharded(tensors.shared)):
         cotangents, above = passes.cotangents(total, heads=heads)
         found = [*passes.weighted([cotangents], [1.0], tensors.shared), *above]
     else:
         found = vjp([total], [*tensors.shared, *(tensors.heads if heads else ())], None, keep=False)
-    return [*summed(found[:size], tensors.processes), *found[size:]]
+    return [*sum_over_processes(found[:size], tensors.processes), *found[size:]]
 
 
 def combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:
@@ -63,7 +63,7 @@ def check_rows(tensors: Tensors, table: Matrix, values: Vector, heads: Sequence[
             raise NonFiniteError(f"the gradient of {name!r} is not finite; no gradient was written")
 
 
-def problem_of(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
+def make_problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
     """What the scheme sees of the rows."""
     size = len(tensors.names)
     guide = None
@@ -72,7 +72,7 @@ def problem_of(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
     return Problem(table[:size, :size], values[:size], guide, tensors.names)
 
 
-def report_of(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
+def make_report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
     """What is said about the step."""
     size = len(tensors.names)
     angles = cosines(table)

@@ -12,9 +12,9 @@ from torch import Tensor
 
 from paretoda.core.problem import Move, Vector, Weights
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
-from paretoda.gradients.fsdp import local, sharded
+from paretoda.gradients.fsdp import is_sharded, local_part
 from paretoda.gradients.gram import Row
-from paretoda.gradients.parameters import Parameters, trainable
+from paretoda.gradients.parameters import Parameters, trainable_parameters
 from paretoda.gradients.report import NonFiniteError
 from paretoda.gradients.vjp import FeaturePasses, vjp
 
@@ -28,16 +28,16 @@ class Tensors:
     """What is differentiated, and for what.
 
     Args:
-        names: of the objectives.
+        names: Names of the objectives.
         losses: m scalars.
-        guide: the guide's loss, where the scheme reads one.
-        shared: the parameters that the scheme steers.
-        heads: parameters behind them that follow `head_losses`.
-        head_losses: positions of the losses that reach the heads; None: see `head_weights`.
-        voting: the shared parameters whose inner products are taken.
-        passes: the features, where they were given.
-        scale: by which every loss is multiplied before it is differentiated (a GradScaler's).
-        processes: whose samples the features are of, each process having the graph of its own.
+        guide: The guide's loss, where the scheme reads one.
+        shared: The parameters that the scheme steers.
+        heads: Parameters behind them that follow `head_losses`.
+        head_losses: Positions of the losses that reach the heads; None: see `head_weights`.
+        voting: The shared parameters whose inner products are taken.
+        passes: The features, where they were given.
+        scale: By which every loss is multiplied before it is differentiated (a GradScaler's).
+        processes: Whose samples the features are of, each process having the graph of its own.
     """
 
     names: tuple[str, ...]
@@ -94,9 +94,9 @@ class Tensors:
 
 def check_sharded(tensors: Tensors) -> None:
     """Raise where FSDP's parameters are asked for what they cannot do: several backward passes through one forward."""
-    if not sharded(tensors.shared):
+    if not is_sharded(tensors.shared):
         return
-    if tensors.exact or sharded(tensors.voting):
+    if tensors.exact or is_sharded(tensors.voting):
         raise ValueError(
             "a sharded encoder (FSDP) has one backward pass: take voting='last', and leave the last layer out of "
             "fully_shard, so that every process has all of it"
@@ -105,7 +105,7 @@ def check_sharded(tensors: Tensors) -> None:
         raise ValueError("a sharded encoder (FSDP) is differentiated from its features: give features")
 
 
-def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
+def name_losses(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
     """Names and scalars of the objectives; a list's are called "loss 0", "loss 1", ..."""
     pairs = losses.items() if isinstance(losses, Mapping) else ((f"loss {i}", loss) for i, loss in enumerate(losses))
     found = list(pairs)
@@ -117,7 +117,7 @@ def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
     return tuple(name for name, _ in found), [loss.reshape(()) for _, loss in found]
 
 
-def positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
+def find_positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
     """Names or positions of losses as positions."""
     if wanted is None:
         return None
@@ -131,7 +131,7 @@ def private_gradients(private: Private, scale: float) -> Gradients:
     """Each private loss's gradient for its own network."""
     found: Gradients = []
     for index, (loss, parameters) in enumerate(private):
-        own = trainable(parameters)
+        own = trainable_parameters(parameters)
         gradients = vjp([scale * loss], own, None, keep=True)
         if not np.isfinite(float(loss.detach())) or not all_finite(gradients):
             raise NonFiniteError(f"private loss {index} or its gradient is not finite; no gradient was written")
@@ -141,26 +141,26 @@ def private_gradients(private: Private, scale: float) -> Gradients:
 
 def all_finite(gradients: Row) -> bool:
     """Whether no entry is NaN or infinite; one small copy to the host."""
-    norms = [torch.linalg.vector_norm(local(g), dtype=torch.float64) for g in gradients if g is not None]
+    norms = [torch.linalg.vector_norm(local_part(g), dtype=torch.float64) for g in gradients if g is not None]
     return not norms or bool(torch.isfinite(torch.stack(norms)).all())
 
 
 @torch.no_grad()
-def write(gradients: Gradients) -> None:
+def write_gradients(gradients: Gradients) -> None:
     """Add each gradient to its parameter's `.grad`."""
     taken: set[int] = set()
     for parameter, gradient in gradients:
         if gradient is None:
             continue
         if parameter.grad is None:
-            parameter.grad = _laid_out(_own(gradient.detach(), taken).to(parameter.dtype), parameter)
+            parameter.grad = _match_layout(_unshare(gradient.detach(), taken).to(parameter.dtype), parameter)
         else:
             parameter.grad.add_(gradient)
 
 
-def _own(gradient: Tensor, taken: set[int]) -> Tensor:
+def _unshare(gradient: Tensor, taken: set[int]) -> Tensor:
     """The gradient in memory that nothing else uses: autograd may return one tensor twice, or an expanded scalar."""
-    if sharded([gradient]):
+    if is_sharded([gradient]):
         return gradient
     storage = gradient.untyped_storage()
     shared = storage.data_ptr() in taken or storage.nbytes() != gradient.nbytes
@@ -168,7 +168,7 @@ def _own(gradient: Tensor, taken: set[int]) -> Tensor:
     return gradient.clone() if shared else gradient
 
 
-def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
+def _match_layout(gradient: Tensor, parameter: Tensor) -> Tensor:
     """The gradient in the parameter's memory layout: fused optimisers read both as if there were only one."""
     if gradient.stride() == parameter.stride():
         return gradient
@@ -176,7 +176,7 @@ def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def poison(parameters: Iterable[Tensor]) -> None:
+def poison_gradients(parameters: Iterable[Tensor]) -> None:
     """Make every gradient infinite, so that a GradScaler skips the step of every optimiser and backs off."""
     for parameter in parameters:
         parameter.grad = torch.full_like(parameter, float("inf"))

@@ -30,8 +30,8 @@ def to_torchjd(scheme: Scheme, *, guide: int | None = None) -> GramianWeightedAg
     TorchJD's autogram takes its `.gramian_weighting`.
 
     Args:
-        scheme: that needs no loss values; the Gramian is all that it sees.
-        guide: the row of the Jacobian that is the guide's, for a scheme that follows one (-1: the last loss that
+        scheme: That needs no loss values; the Gramian is all that it sees.
+        guide: The row of the Jacobian that is the guide's, for a scheme that follows one (-1: the last loss that
             `torchjd.autojac.backward` was given). It guides, and its own weight is 0.
     """
     aggregation = _torchjd()
@@ -66,7 +66,7 @@ def from_torchjd(weighting: Weighting[Any] | Aggregator) -> Scheme:
     """TorchJD's weighting as a scheme: `paretoda.backward` then writes Σ w_i g_i, as TorchJD would.
 
     Args:
-        weighting: one that reads the Gramian, such as `UPGradWeighting()`, or the aggregator of one, `UPGrad()`.
+        weighting: One that reads the Gramian, such as `UPGradWeighting()`, or the aggregator of one, `UPGrad()`.
     """
     aggregation = _torchjd()
     read: Any = weighting
@@ -88,14 +88,14 @@ class TorchJD:
     """A weighting of TorchJD's as a scheme; made by `from_torchjd`.
 
     Args:
-        weighting: reads the Gramian and gives w, shape (m,); alpha is w / m.
+        weighting: Reads the Gramian and gives w, shape (m,); alpha is w / m.
     """
 
     weighting: Weighting[Any]
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         with torch.no_grad():
             found = self.weighting(torch.tensor(problem.gram))
         return Weights(found.numpy() / problem.size, Move.COMBINED)

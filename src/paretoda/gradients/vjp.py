@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretoda.gradients.fsdp import by_hooks, sharded
+from paretoda.gradients.fsdp import backward_by_hooks, is_sharded
 from paretoda.gradients.gram import Row
 
 
@@ -15,10 +15,10 @@ def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequenc
     """Gradients of the outputs (weighted by the cotangents) for the inputs; None where there is no path.
 
     Args:
-        outputs: the tensors to differentiate; those without a graph are left out.
-        inputs: for what.
-        cotangents: one for each output; None for scalars.
-        keep: whether the graph is needed again.
+        outputs: The tensors to differentiate; those without a graph are left out.
+        inputs: For what.
+        cotangents: One for each output; None for scalars.
+        keep: Whether the graph is needed again.
     """
     pairs = list(zip(outputs, cotangents if cotangents is not None else [None] * len(outputs), strict=True))
     alive = [(output, cotangent) for output, cotangent in pairs if output.requires_grad]
@@ -46,8 +46,8 @@ class FeaturePasses:
     """Gradients in two stages: each loss down to the features, then from the features through the body.
 
     Args:
-        features: what the body's forward passes returned. Views of one tensor count as one pass.
-        heads: parameters above the features that are differentiated along with them.
+        features: What the body's forward passes returned. Views of one tensor count as one pass.
+        heads: Parameters above the features that are differentiated along with them.
     """
 
     def __init__(self, features: Sequence[Tensor], heads: Sequence[Tensor]) -> None:
@@ -86,10 +86,10 @@ class FeaturePasses:
     def weighted(self, cotangents: Sequence[Row], weights: Sequence[float], inputs: Sequence[Tensor]) -> Row:
         """The gradient of Σ w_i L_i by one pass through the body, from stored cotangents."""
         sums = [combine([row[index] for row in cotangents], weights) for index in range(len(self.features))]
-        if not sharded(inputs):
+        if not is_sharded(inputs):
             return self._product(sums, inputs, keep=False)
         pairs = [(f, c) for f, c in zip(self.features, sums, strict=True) if c is not None and f.requires_grad]
-        return by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
+        return backward_by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
 
 
 def combine(tensors: Sequence[Tensor | None], weights: Sequence[float]) -> Tensor | None:

@@ -23,13 +23,13 @@ from paretoda.models.segmentation.dilated import DilatedBlock
 _BLOCKS = (BasicBlock, Bottleneck, DilatedBottleneck, DilatedBlock, InvertedResidual)
 
 
-def blocks_of(network: nn.Module) -> list[nn.Module]:
+def find_blocks(network: nn.Module) -> list[nn.Module]:
     """The residual blocks of our networks, and all sequences of plain layers around them; none lies in another."""
     children = list(network.children())
     plain = isinstance(network, nn.Sequential) and not any(list(child.children()) for child in children)
     if isinstance(network, _BLOCKS) or (plain and any(True for _ in network.parameters())):
         return [network]
-    return [block for child in children for block in blocks_of(child)]
+    return [block for child in children for block in find_blocks(child)]
 
 
 def checkpoint_activations(network: nn.Module, blocks: Sequence[nn.Module] | None = None) -> None:
@@ -39,10 +39,10 @@ def checkpoint_activations(network: nn.Module, blocks: Sequence[nn.Module] | Non
     the same again; BatchNorm is as it was, and remembers nothing of it.
 
     Args:
-        network: an encoder.
-        blocks: which of its modules, each from one tensor to one; None: those of `blocks_of`.
+        network: An encoder.
+        blocks: Which of its modules, each from one tensor to one; None: those of `blocks_of`.
     """
-    chosen = blocks_of(network) if blocks is None else list(blocks)
+    chosen = find_blocks(network) if blocks is None else list(blocks)
     if not chosen:
         raise ValueError(
             "the network has no blocks that are known: name its modules, from one tensor to one, in blocks"
@@ -62,14 +62,14 @@ def _forward(block: nn.Module, inputs: Tensor) -> Tensor:
 
 def _contexts(block: nn.Module) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
     """For the forward pass nothing; for those in backward passes, BatchNorm as it is now."""
-    return nullcontext(), _AsNow(block)
+    return nullcontext(), _FixedBatchNorm(block)
 
 
 _MODES = ("training", "track_running_stats")
 _MEMORY = ("running_mean", "running_var", "num_batches_tracked")
 
 
-class _AsNow:
+class _FixedBatchNorm:
     """Inside, BatchNorm layers have the modes of when this was made, and work on copies of what they remember.
 
     Entered once for every backward pass through the block.

@@ -26,36 +26,36 @@ def encode(
     """The features of both domains, source first; with several processes those of the joint batch.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        source: the source's batch.
-        target: the target's batch, of the same shape but for the number of rows.
+        encoder: Inputs (n, ...) to features (n, ...).
+        source: The source's batch.
+        target: The target's batch, of the same shape but for the number of rows.
         bn: "joint": one forward of both, the results are views of one tensor; "per-domain": two forwards, each with
             its own batch statistics, and only the target's enter the running ones.
-        shares: how both domains are spread over several processes, each of which gives its own samples.
+        shares: How both domains are spread over several processes, each of which gives its own samples.
     """
     if bn == "joint":
-        features = _pass(encoder, torch.cat([source, target]), shares)
+        features = _forward(encoder, torch.cat([source, target]), shares)
         border = len(source) if shares is None else sum(shares.of_part(0))
         return features[:border], features[border:]
     if bn == "per-domain":
         with frozen_statistics(encoder):
-            source_features = _pass(encoder, source, None if shares is None else shares.part(0))
-        return source_features, _pass(encoder, target, None if shares is None else shares.part(1))
+            source_features = _forward(encoder, source, None if shares is None else shares.part(0))
+        return source_features, _forward(encoder, target, None if shares is None else shares.part(1))
     raise ValueError(f"bn must be 'joint' or 'per-domain', got {bn!r}")
 
 
-def _pass(encoder: nn.Module, inputs: Tensor, shares: BatchSplit | None) -> Tensor:
+def _forward(encoder: nn.Module, inputs: Tensor, shares: BatchSplit | None) -> Tensor:
     with split_batch(encoder, shares):
         features: Tensor = encoder(inputs)
     return features if shares is None else shares.joined(features)
 
 
-def held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:
+def encode_held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:
     """The features of held-out inputs; the running statistics stay as they are.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        inputs: the held-out batch.
+        encoder: Inputs (n, ...) to features (n, ...).
+        inputs: The held-out batch.
         statistics: "batch": normalise by those of the batch, as in training; "running": as in prediction.
     """
     if statistics not in ("batch", "running"):
@@ -107,7 +107,7 @@ def _running_statistics(module: nn.Module) -> Iterator[None]:
             layer.training, layer.running_mean, layer.running_var = training, mean, variance
 
 
-_Seen: TypeAlias = list[tuple[int, Tensor, Tensor]]
+_Statistics: TypeAlias = list[tuple[int, Tensor, Tensor]]
 """For each part: how many values a channel had, their mean, their mean square deviation."""
 
 
@@ -119,8 +119,11 @@ def pooled_statistics(module: nn.Module) -> Iterator[None]:
     remember nothing anyway stay so.
     """
     layers = [layer for layer in batch_norms(module) if layer.training and layer.track_running_stats]
-    seen: list[_Seen] = [[] for _ in layers]
-    hooks = [layer.register_forward_pre_hook(partial(_look, found)) for layer, found in zip(layers, seen, strict=True)]
+    seen: list[_Statistics] = [[] for _ in layers]
+    hooks = [
+        layer.register_forward_pre_hook(partial(_record_statistics, found))
+        for layer, found in zip(layers, seen, strict=True)
+    ]
     try:
         with frozen_statistics(module):
             yield
@@ -129,11 +132,11 @@ def pooled_statistics(module: nn.Module) -> Iterator[None]:
             hook.remove()
     for layer, found in zip(layers, seen, strict=True):
         if found:
-            _remember(layer, found)
+            _update_running(layer, found)
 
 
 @torch.no_grad()
-def _look(found: _Seen, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+def _record_statistics(found: _Statistics, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
     values: Tensor = inputs[0].detach()
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
@@ -142,7 +145,7 @@ def _look(found: _Seen, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
 
 
 @torch.no_grad()
-def _remember(layer: _BatchNorm, found: _Seen) -> None:
+def _update_running(layer: _BatchNorm, found: _Statistics) -> None:
     count = sum(number for number, _, _ in found)
     mean = sum((mean * (number / count) for number, mean, _ in found), start=torch.zeros_like(found[0][1]))
     square = sum(

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from paretoda.models.backbones import check_backbone, make_backbone, outside_facts, width_of
+from paretoda.models.backbones import check_backbone, describe_external, feature_width, make_backbone
 from paretoda.models.backbones.small import mlp
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
 from paretoda.models.pretrained import RANDOM
@@ -27,13 +27,13 @@ class Architecture:
 
     Args:
         backbone: a name of `paretoda.models.backbones.NAMES`, or of a network from outside.
-        input_shape: of one sample: (d,), or (channels, h, w).
-        classes: the number K of classes.
-        bottleneck: width of the features that head and alignment see; 0: those of the backbone itself.
+        input_shape: Shape of one sample: (d,), or (channels, h, w).
+        classes: Number of classes K.
+        bottleneck: Width of the features that head and alignment see; 0: those of the backbone itself.
         norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
-        dropout: behind the bottleneck (and in the MLP), in training.
-        losses: names of the losses that a preference weighs: features and head then follow it; empty: they do not.
-        facts: what rebuilds a backbone from outside (`outside_facts`); None for others.
+        dropout: Behind the bottleneck (and in the MLP), in training.
+        losses: Names of the losses that a preference weighs: features and head then follow it; empty: they do not.
+        facts: What rebuilds a backbone from outside (`outside_facts`); None for others.
     """
 
     backbone: str
@@ -55,7 +55,7 @@ class Architecture:
     @property
     def width(self) -> int:
         """Of the features that head and alignment see."""
-        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else width_of(self.backbone, self.facts))
+        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else feature_width(self.backbone, self.facts))
 
 
 class Classifier(Model):
@@ -64,8 +64,8 @@ class Classifier(Model):
     New linear layers start with Xavier-normal weights and zero biases.
 
     Args:
-        architecture: what to build.
-        weights: of the backbone, as for `make_backbone`; None for random weights.
+        architecture: Architecture to build.
+        weights: Of the backbone, as for `make_backbone`; None for random weights.
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
@@ -81,7 +81,7 @@ class Classifier(Model):
         """Be the network of this preference from now on.
 
         Args:
-            preference: how much each loss counts, in the order of `architecture.losses`; only proportions matter.
+            preference: How much each loss counts, in the order of `architecture.losses`; only proportions matter.
         """
         names = self.architecture.losses
         if not names:
@@ -110,7 +110,9 @@ def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Seque
         return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body, **_modulation(architecture)))
     parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights, facts))
     if widths:
-        parts["bottleneck"] = mlp(width_of(name, facts), widths, norm=architecture.norm, dropout=architecture.dropout)
+        parts["bottleneck"] = mlp(
+            feature_width(name, facts), widths, norm=architecture.norm, dropout=architecture.dropout
+        )
     parts.update(_modulation(architecture))
     return nn.Sequential(parts)
 
@@ -139,18 +141,18 @@ def make_model(
     """A classifier from the name of its backbone; the arguments are those of `Architecture`.
 
     Args:
-        backbone: its name.
-        input_shape: of one sample.
-        classes: the number K of classes.
+        backbone: Its name.
+        input_shape: Shape of one sample.
+        classes: Number of classes K.
         bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
-        dropout: of the bottleneck.
-        weights: of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
-        losses: names of the losses that a preference weighs.
+        dropout: Of the bottleneck.
+        weights: Of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
+        losses: Names of the losses that a preference weighs.
     """
     if bottleneck is None:
         bottleneck = 0 if backbone == "lenet" else 256
     shape = tuple(input_shape)
-    facts = outside_facts(backbone, shape)
+    facts = describe_external(backbone, shape)
     return Classifier(
         Architecture(backbone, shape, classes, bottleneck, dropout=dropout, losses=tuple(losses), facts=facts), weights
     )
@@ -180,9 +182,9 @@ def parameter_groups(model: Model, lr: float, *, backbone: float = 0.1) -> list[
     """Optimiser groups: a backbone with loaded weights learns at a tenth of the rate, new layers at the full rate.
 
     Args:
-        model: with random weights everywhere it is one group.
-        lr: the rate of the new layers.
-        backbone: factor of the rate for the backbone.
+        model: With random weights everywhere it is one group.
+        lr: The rate of the new layers.
+        backbone: Factor of the rate for the backbone.
     """
     old: list[nn.Parameter] = []
     new: list[nn.Parameter] = []

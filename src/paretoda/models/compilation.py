@@ -19,7 +19,7 @@ def check_compiler(backend: str = "inductor") -> None:
     """Compile something tiny, or raise a NoCompilerError in one sentence.
 
     Args:
-        backend: of torch.compile.
+        backend: Of torch.compile.
     """
     try:
         torch.compile(_tiny, backend=backend)(torch.ones(2))
@@ -42,7 +42,7 @@ def compile_encoder(encoder: nn.Module, backend: str = "inductor") -> None:
 
     Args:
         encoder: a module; a copy of it, or a slice of a sequence, is not compiled.
-        backend: of torch.compile; "aot_eager" needs no compiler and is no faster than none.
+        backend: Of torch.compile; "aot_eager" needs no compiler and is no faster than none.
     """
     import torch._dynamo.config as dynamo  # noqa: PLC0415 - not before it is needed
     import torch._functorch.config as functorch  # noqa: PLC0415

@@ -34,8 +34,8 @@ class Generator(nn.Module):
     untrained generator is nearly the identity and content need not pass through the narrow middle.
 
     Args:
-        width: channels of the residual blocks.
-        blocks: number of residual blocks.
+        width: Channels of the residual blocks.
+        blocks: Number of residual blocks.
     """
 
     def __init__(self, width: int = 64, blocks: int = 4) -> None:
@@ -57,11 +57,11 @@ class Generator(nn.Module):
         return torch.tanh(torch.atanh(images.clamp(-1, 1) * _INSIDE) + change)
 
 
-def judge(width: int = 32) -> nn.Sequential:
+def make_patch_discriminator(width: int = 32) -> nn.Sequential:
     """A PatchGAN of three layers: images (n, 3, h, w) to a map of scores, each of a patch of 22x22 pixels.
 
     Args:
-        width: channels of the first layer.
+        width: Channels of the first layer.
     """
     return nn.Sequential(
         nn.Conv2d(3, width, 4, 2, padding=1),
@@ -77,23 +77,23 @@ class CycleGan(nn.Module):
     """Generators there and back, and a judge of each domain.
 
     Args:
-        width: channels of the generators' residual blocks.
-        blocks: number of their residual blocks.
+        width: Channels of the generators' residual blocks.
+        blocks: Number of their residual blocks.
     """
 
     def __init__(self, width: int = 64, blocks: int = 4) -> None:
         super().__init__()
         self.to_target = Generator(width, blocks)
         self.to_source = Generator(width, blocks)
-        self.judge_target = judge()
-        self.judge_source = judge()
+        self.judge_target = make_patch_discriminator()
+        self.judge_source = make_patch_discriminator()
 
 
 class CycleTranslation:
     """A trained generator as a translation.
 
     Args:
-        generator: images in -1..1 to images in -1..1, as `CycleGan.to_target`.
+        generator: Images in -1..1 to images in -1..1, as `CycleGan.to_target`.
     """
 
     def __init__(self, generator: nn.Module) -> None:
@@ -104,9 +104,9 @@ class CycleTranslation:
         """The translated images, shape (n, 3, h, w), values 0..255; target and chance play no part.
 
         Args:
-            source: raw images, shape (n, 3, h, w), values 0..255.
-            target: ignored, for a translation as all others.
-            generator: ignored.
+            source: Raw images, shape (n, 3, h, w), values 0..255.
+            target: Ignored, for a translation as all others.
+            generator: Ignored.
         """
         return to_raw(self.generator(from_raw(source)))
 

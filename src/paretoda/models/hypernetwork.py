@@ -20,8 +20,8 @@ class Hypernetwork(nn.Module):
 
     Args:
         losses: m, the length of r.
-        start: the tensors at the beginning, B.
-        hidden: width of the small network's three layers.
+        start: The tensors at the beginning, B.
+        hidden: Width of the small network's three layers.
     """
 
     preference: Tensor
@@ -60,7 +60,7 @@ class Modulation(nn.Module):
     It stands behind the last BatchNorm: what that remembers is then true for every preference.
 
     Args:
-        losses: length of the preference.
+        losses: Length of the preference.
         width: d, of the features.
     """
 
@@ -79,9 +79,9 @@ class PreferredHead(nn.Module):
     """A linear classifier whose weights are of the preference.
 
     Args:
-        losses: length of the preference.
+        losses: Length of the preference.
         width: d, of the features.
-        classes: K.
+        classes: Number of classes K.
     """
 
     def __init__(self, losses: int, width: int, classes: int) -> None:

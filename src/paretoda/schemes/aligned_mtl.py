@@ -21,7 +21,7 @@ def alignment(gram: Matrix, scale: Scale = "min") -> Matrix:
 
     Args:
         gram: A, shape (m, m), not all zero.
-        scale: the common square norm is the smallest, the (lower) median or the mean eigenvalue of A, zeros left out.
+        scale: The common square norm is the smallest, the (lower) median or the mean eigenvalue of A, zeros left out.
 
     Returns:
         B, shape (m, m), symmetric.
@@ -39,7 +39,7 @@ class AlignedMTL:
     """The mean of the aligned gradients; where every gradient is zero, equal weights, reported as fallback.
 
     Args:
-        scale: which eigenvalue gives their common length: "min", "median" or "rmse".
+        scale: Which eigenvalue gives their common length: "min", "median" or "rmse".
     """
 
     scale: Scale = "min"
@@ -50,7 +50,7 @@ class AlignedMTL:
             raise ValueError(f"scale must be one of {', '.join(get_args(Scale))}, got {self.scale!r}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         if not np.diagonal(problem.gram).any():
             return Weights(equal(problem.size), Move.FALLBACK)
         return Weights(alignment(problem.gram, self.scale).mean(axis=1), Move.COMBINED)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.core.certificates import keeps_promise
-from paretoda.core.problem import Guide, Problem, Remembering, Scheme, Weights, reads_guide
+from paretoda.core.certificates import keeps_guarantee
+from paretoda.core.problem import Guide, Problem, Scheme, StatefulScheme, Weights, reads_guide
 
 
 @dataclass(frozen=True)
@@ -19,8 +19,8 @@ class Averaged:
     wrapped scheme's answer to the present problem would not, that answer is taken.
 
     Args:
-        scheme: whose weights; it must have no memory of its own.
-        decay: share of the past in each update; the first steps are corrected for their small number.
+        scheme: Whose weights; it must have no memory of its own.
+        decay: Share of the past in each update; the first steps are corrected for their small number.
     """
 
     scheme: Scheme
@@ -30,21 +30,21 @@ class Averaged:
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:
             raise ValueError(f"decay must lie in [0, 1), got {self.decay}")
-        if isinstance(self.scheme, Remembering):
+        if isinstance(self.scheme, StatefulScheme):
             raise ValueError("averaged takes a scheme without memory; wrap it the other way round")
 
     @property
     def guided(self) -> bool:
-        """As the wrapped scheme."""
+        """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
     def __call__(self, problem: Problem, /) -> Weights:
         """The wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
         averaged = self.scheme(self._update(problem))
-        if keeps_promise(problem, averaged.alpha):
+        if keeps_guarantee(problem, averaged.alpha):
             return averaged
         present = self.scheme(problem)
-        return present if keeps_promise(problem, present.alpha) else averaged
+        return present if keeps_guarantee(problem, present.alpha) else averaged
 
     def _update(self, problem: Problem) -> Problem:
         guide = problem.guide
@@ -70,6 +70,6 @@ class Averaged:
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

@@ -31,7 +31,7 @@ def least_move(units: Matrix, heights: Vector) -> tuple[Vector, float]:
 
     Args:
         units: u_i as columns, shape (k, n).
-        heights: shape (n,).
+        heights: Shape (n,).
 
     Returns:
         y >= 0, shape (n,), with x = Σ y_i u_i, and |x|; (0, inf) where no x reaches the heights, or none with Σy < 1e4.
@@ -51,9 +51,9 @@ def highest_move(units: Matrix, norms: Vector, heights: Vector, high: float) -> 
 
     Args:
         units: u_i as columns, shape (k, n).
-        norms: shape (n,).
-        heights: shape (n,).
-        high: an upper bound of t.
+        norms: Shape (n,).
+        heights: Shape (n,).
+        high: An upper bound of t.
 
     Returns:
         y as in `least_move`; |x| < 1 only where no higher level can be reached at all.
@@ -83,7 +83,7 @@ def cagrad(gram: Matrix, c: float) -> Vector:
 
     Args:
         gram: A, shape (m, m).
-        c: radius of the ball, relative to |g_0|.
+        c: Radius of the ball, relative to |g_0|.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i.
@@ -115,7 +115,7 @@ class CAGrad:
 
     Args:
         c: 0 is the mean gradient; 1 or more never raises an objective.
-        rescale: divide by 1 + c², as the authors' code may, so that a larger c does not mean a longer step.
+        rescale: Divide by 1 + c², as the authors' code may, so that a larger c does not mean a longer step.
     """
 
     c: float = 0.4

@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from paretoda.core.loss_values import check_size, positive_losses
 from paretoda.core.problem import Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
-from paretoda.schemes.loss_values import positive, same_size
 
 
 def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
     """Softmax of newer / older / temperature, times m: positive weights with sum m.
 
     Args:
-        newer: mean losses of the last period, shape (m,), positive.
-        older: of the period before it, shape (m,), positive.
-        temperature: the higher, the more equal.
+        newer: Mean losses of the last period, shape (m,), positive.
+        older: Of the period before it, shape (m,), positive.
+        temperature: The higher, the more equal.
 
     Returns:
         w, shape (m,).
@@ -32,8 +32,8 @@ class DWA:
     """Weights from the rates at which the losses fell; equal ones during the first two periods.
 
     Args:
-        temperature: the higher, the more equal.
-        window: steps in a period.
+        temperature: The higher, the more equal.
+        window: Steps in a period.
     """
 
     temperature: float = 2.0
@@ -48,14 +48,14 @@ class DWA:
             raise ValueError(f"window must be at least 1, got {self.window}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The same, before any gradient."""
-        losses = positive(losses)
+        """Return the weights of this step from the losses alone and update the state."""
+        losses = positive_losses(losses)
         total = np.array(self._memory.get("total", [0.0] * len(losses)))
-        same_size("DWA", len(total), len(losses))
+        check_size("DWA", len(total), len(losses))
         count, means = self._memory.get("count", 0), self._memory.get("means", [])
         if len(means) == 2:
             alpha = dwa(np.array(means[1]), np.array(means[0]), self.temperature) / len(losses)
@@ -72,6 +72,6 @@ class DWA:
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

@@ -37,7 +37,7 @@ class EPO:
 
     Args:
         preference: r, one positive number a loss; empty: all equal. A larger r_j asks for a smaller L_j.
-        restricted: keep to the ray in descent; False is the paper's relaxed form.
+        restricted: Keep to the ray in descent; False is the paper's relaxed form.
         threshold: ε, the μ below which the losses count as balanced.
     """
 

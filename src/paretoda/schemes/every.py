@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from paretoda.core.problem import AheadScheme, Move, Problem, Remembering, Scheme, Vector, Weights, reads_guide
+from paretoda.core.problem import AheadScheme, Move, Problem, Scheme, StatefulScheme, Vector, Weights, reads_guide
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,7 @@ class Every:
     """The wrapped scheme's weights, asked for at steps 0, k, 2k, ... and held at the others.
 
     Args:
-        scheme: whose weights.
+        scheme: Whose weights.
         every: k; 1 asks at every step.
     """
 
@@ -31,7 +31,7 @@ class Every:
 
     @property
     def guided(self) -> bool:
-        """As the wrapped scheme."""
+        """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
     @property
@@ -58,14 +58,14 @@ class Every:
 
     def state_dict(self) -> dict[str, object]:
         """The held weights, their age, and the wrapped scheme's memory."""
-        inner = self.scheme.state_dict() if isinstance(self.scheme, Remembering) else {}
+        inner = self.scheme.state_dict() if isinstance(self.scheme, StatefulScheme) else {}
         return {**self._memory, "scheme": inner}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         own = dict(state)
         inner = cast("dict[str, object]", own.pop("scheme"))
         self._memory.clear()
         self._memory.update(own)
-        if isinstance(self.scheme, Remembering):
+        if isinstance(self.scheme, StatefulScheme):
             self.scheme.load_state_dict(inner)

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.adam import Adam
+from paretoda.core.loss_values import check_size, positive_losses
 from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import onto_simplex
-from paretoda.schemes.loss_values import positive, same_size
 
 
 def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
@@ -21,8 +21,8 @@ def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
 
     Args:
         logits: ξ, shape (m,).
-        before: the losses before a step, shape (m,), positive.
-        after: the losses after it, shape (m,), positive.
+        before: The losses before a step, shape (m,), positive.
+        after: The losses after it, shape (m,), positive.
 
     Returns:
         Shape (m,), with sum 0.
@@ -40,8 +40,8 @@ class FAMO:
     stand in, which costs nothing and adds the noise between two batches.
 
     Args:
-        rate: learning rate of ξ.
-        decay: pull of ξ towards 0, where the shares are equal.
+        rate: Learning rate of ξ.
+        decay: Pull of ξ towards 0, where the shares are equal.
     """
 
     rate: float = 0.025
@@ -55,27 +55,27 @@ class FAMO:
                 raise ValueError(f"{name} must be 0 or more, got {value}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The same, before any gradient."""
-        losses = positive(losses)
+        """Return the weights of this step from the losses alone and update the state."""
+        losses = positive_losses(losses)
         if "before" in self._memory:
             self.observe(losses)
         logits: Adam = self._memory.setdefault("logits", Adam.start(0.0, len(losses)))
-        same_size("FAMO", len(logits.values), len(losses))
+        check_size("FAMO", len(logits.values), len(losses))
         self._memory["before"] = losses.tolist()
         alpha = onto_simplex(softmax(logits.values) / (losses + SMALLEST_LOSS))
         return Weights(alpha, Move.LEARNED)
 
     def observe(self, losses: Vector, /) -> None:
         """Learn from the losses of the same batch after the step, shape (m,); once a step."""
-        losses = positive(losses)
+        losses = positive_losses(losses)
         if "before" not in self._memory:
             raise ValueError("FAMO has nothing to compare with: ask for weights first, then observe once")
         before = np.array(self._memory["before"])
-        same_size("FAMO", len(before), len(losses))
+        check_size("FAMO", len(before), len(losses))
         logits: Adam = self._memory["logits"]
         slope = famo_slope(np.array(logits.values), before, losses)
         self._memory["logits"] = logits.step(slope, self.rate, self.decay)
@@ -86,7 +86,7 @@ class FAMO:
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         if state:
             self._memory.update(state, logits=Adam(**cast("dict[str, Any]", state["logits"])))

@@ -9,8 +9,8 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.adam import Adam
+from paretoda.core.loss_values import check_size
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.schemes.loss_values import same_size
 
 _ROUNDING = 1e-12
 
@@ -24,7 +24,7 @@ def gradnorm_slope(weights: Vector, norms: Vector, ratios: Vector, asymmetry: fl
         weights: w, shape (m,).
         norms: |g_i|, shape (m,); G_i = w_i |g_i|.
         ratios: L_i / L_i(0), shape (m,); r_i is the ratio over the mean ratio.
-        asymmetry: how hard slow objectives are pulled back.
+        asymmetry: How hard slow objectives are pulled back.
 
     Returns:
         Shape (m,); 0 for the objectives at their target.
@@ -46,8 +46,8 @@ class GradNorm:
     so the first one is the plain sum. The norms are those of all voting parameters.
 
     Args:
-        asymmetry: the paper's alpha; 0 asks for equal gradient norms.
-        rate: learning rate of s.
+        asymmetry: The paper's alpha; 0 asks for equal gradient norms.
+        rate: Learning rate of s.
     """
 
     asymmetry: float = 1.5
@@ -62,10 +62,10 @@ class GradNorm:
             raise ValueError(f"rate must be 0 or more, got {self.rate}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         size = problem.size
         first = self._memory.setdefault("first", problem.losses.tolist())
-        same_size("GradNorm", len(first), size)
+        check_size("GradNorm", len(first), size)
         logits: Adam = self._memory.get("logits") or Adam.start(0.0, size)
         alpha = softmax(logits.values)
         norms = np.sqrt(np.diagonal(problem.gram))
@@ -78,7 +78,7 @@ class GradNorm:
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         if state:
             logits = Adam(**cast("dict[str, Any]", state["logits"]))

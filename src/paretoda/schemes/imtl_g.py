@@ -51,7 +51,7 @@ class IMTLG:
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         weights = equal_projection(problem.gram)
         size = np.abs(weights).sum()
         if size == 0:

@@ -16,7 +16,7 @@ class Linear:
     """d = Σ w_i g_i with fixed w; without weights the plain sum.
 
     Args:
-        weights: one for each loss, in their order; empty: 1 for every loss.
+        weights: One for each loss, in their order; empty: 1 for every loss.
     """
 
     weights: tuple[float, ...] = ()

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Move, Problem, Weights
-from paretoda.core.scaling import Normalise, in_own_units, lengths, rescaled
+from paretoda.core.scaling import Normalise, rescale, scale_factors, undo_scaling
 
 
 @dataclass(frozen=True)
@@ -15,7 +15,7 @@ class MGDA:
     """min |Σ w_i g_i|² over the simplex: every objective falls by at least |d|², to first order.
 
     Args:
-        normalise: divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The answer is
+        normalise: Divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The answer is
             given for the original gradients along the same direction, so that it stays a common descent direction.
     """
 
@@ -24,5 +24,5 @@ class MGDA:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """The weights of the min-norm point."""
-        by = lengths(problem, self.normalise)
-        return Weights(in_own_units(min_norm(rescaled(problem, by).gram), by), Move.DESCENT)
+        by = scale_factors(problem, self.normalise)
+        return Weights(undo_scaling(min_norm(rescale(problem, by).gram), by), Move.DESCENT)

@@ -20,7 +20,7 @@ def bargain(angles: Matrix, cap: float) -> Vector:
 
     Args:
         angles: R, the cosines, shape (m, m).
-        cap: root mean square of b where the gradients cancel.
+        cap: Root mean square of b where the gradients cancel.
 
     Returns:
         b, shape (m,).
@@ -46,7 +46,7 @@ def nash(gram: Matrix, cap: float = 1e4) -> Vector:
 
     Args:
         gram: A, shape (m, m).
-        cap: bound of the root mean square of a_i |g_i|, reached where the gradients cancel and have no finite solution.
+        cap: Bound of the root mean square of a_i |g_i|, reached where the gradients cancel and have no finite solution.
 
     Returns:
         a, shape (m,); 0 for zero gradients.
@@ -66,8 +66,8 @@ class NashMTL:
     weights are equal: all three are reported as fallback. To solve at every k-th step only, wrap it in `Every`.
 
     Args:
-        cap: bound of the unit gradients' weights, in root mean square.
-        max_norm: bound of |m Σ alpha_i g_i|, the length of the step's gradient; None for no bound. Without one,
+        cap: Bound of the unit gradients' weights, in root mean square.
+        max_norm: Bound of |m Σ alpha_i g_i|, the length of the step's gradient; None for no bound. Without one,
             scaling all gradients alike does not change the weights.
     """
 
@@ -82,7 +82,7 @@ class NashMTL:
             raise ValueError(f"max_norm must be positive, or None, got {self.max_norm}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         squares = np.diagonal(problem.gram)
         longest = squares.max()
         if longest == 0:

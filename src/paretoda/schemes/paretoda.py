@@ -26,9 +26,9 @@ class ParetoDA:
     order.
 
     Args:
-        lean: how far the wanted weights lean to objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i, g_v)).
-        normalise: whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
-        prior: what the wanted weights are multiplied by, one number for each objective; empty: `PRIOR` by role.
+        lean: How far the wanted weights lean to objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i, g_v)).
+        normalise: Whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
+        prior: What the wanted weights are multiplied by, one number for each objective; empty: `PRIOR` by role.
     """
 
     lean: float = 5.0

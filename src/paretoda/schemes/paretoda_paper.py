@@ -10,7 +10,7 @@ import numpy as np
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Guide, Matrix, Move, Problem, Vector, Weights
-from paretoda.core.scaling import in_own_units, lengths, rescaled
+from paretoda.core.scaling import rescale, scale_factors, undo_scaling
 
 
 def guided_bounds(dots: Vector) -> Vector:
@@ -54,10 +54,10 @@ class ParetoPaper:
     def __call__(self, problem: Problem, /) -> Weights:
         """The solution of Eq. 6."""
         problem.need_guide("paretoda-paper")
-        by = lengths(problem, self.normalise)
-        scaled = rescaled(problem, by)
+        by = scale_factors(problem, self.normalise)
+        scaled = rescale(problem, by)
         weights = self._solve(scaled.gram, scaled.need_guide("paretoda-paper"))
-        return Weights(in_own_units(weights.alpha, by), weights.move)
+        return Weights(undo_scaling(weights.alpha, by), weights.move)
 
     def _solve(self, gram: Matrix, guide: Guide) -> Weights:
         if guide.loss <= self.threshold:

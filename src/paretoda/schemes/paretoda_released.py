@@ -22,7 +22,7 @@ class ParetoReleased:
     fallback. None of ParetoDA's promises holds for this step.
 
     Args:
-        extra: also add the plain gradients, as the script does.
+        extra: Also add the plain gradients, as the script does.
     """
 
     extra: bool = True

@@ -16,7 +16,7 @@ def pcgrad(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
 
     Args:
         gram: A, shape (m, m).
-        orders: for each gradient, in which order it meets the others; its own number is passed over.
+        orders: For each gradient, in which order it meets the others; its own number is passed over.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i.
@@ -40,7 +40,7 @@ class PCGrad:
     """The sum of the gradients, each projected on the normal planes of those it conflicts with.
 
     Args:
-        seed: of the orders, which are drawn anew at every step; the same seed and step give the same orders.
+        seed: Of the orders, which are drawn anew at every step; the same seed and step give the same orders.
     """
 
     seed: int = 0
@@ -52,7 +52,7 @@ class PCGrad:
             raise ValueError(f"seed must be 0 or more, got {self.seed}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         steps = self._memory.get("steps", 0)
         random = np.random.default_rng((self.seed, steps))
         orders = [random.permutation(problem.size).tolist() for _ in range(problem.size)]
@@ -64,6 +64,6 @@ class PCGrad:
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

@@ -25,7 +25,7 @@ def _unit(vectors: Matrix) -> Matrix:
     return result
 
 
-def outside(losses: Vector, preferences: Matrix, index: int) -> Matrix:
+def violated_edges(losses: Vector, preferences: Matrix, index: int) -> Matrix:
     """The rows u_j - u_k of the constraints (u_j - u_k)·L <= 0 of sub-region k that the losses violate."""
     edges = preferences - preferences[index]
     violated: Matrix = edges[edges @ losses > 1e-12 * np.linalg.norm(losses)]
@@ -42,9 +42,9 @@ class PMTL:
 
     Args:
         index: k, the row of the preference vectors to follow; None: the one nearest to equal losses.
-        divisions: how fine the grid of preference vectors is.
-        preferences: own preference vectors, one tuple each, instead of the grid.
-        reach: the most steps that phase one may take.
+        divisions: How fine the grid of preference vectors is.
+        preferences: Own preference vectors, one tuple each, instead of the grid.
+        reach: The most steps that phase one may take.
     """
 
     index: int | None = None
@@ -62,7 +62,7 @@ class PMTL:
         """The weights of the phase that the losses are in."""
         vectors = self._vectors(problem.size)
         index = self._index(vectors)
-        edges = outside(problem.losses, vectors, index)
+        edges = violated_edges(problem.losses, vectors, index)
         step = self._memory.get("steps", 0)
         reaching = len(edges) > 0 and step < self.reach
         self._memory["steps"] = step + 1 if reaching else self.reach
@@ -93,6 +93,6 @@ class PMTL:
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update({key: int(str(value)) for key, value in state.items()})

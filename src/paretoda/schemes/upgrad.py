@@ -20,7 +20,7 @@ def upgrad(gram: Matrix, regularisation: float = 0.0) -> Vector:
 
     Args:
         gram: A, shape (m, m).
-        regularisation: added to the diagonal, relative to the trace.
+        regularisation: Added to the diagonal, relative to the trace.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i; a zero gradient keeps 1/m.
@@ -43,7 +43,7 @@ class UPGrad:
     """The mean of the gradients after each was projected onto the cone of directions that raise no objective.
 
     Args:
-        regularisation: see `upgrad`. 0 keeps the promise to rounding; more makes the weights change less from step to
+        regularisation: See `upgrad`. 0 keeps the promise to rounding; more makes the weights change less from step to
             step and breaks the promise by as much (TorchJD's default is 1e-4).
     """
 
@@ -55,6 +55,6 @@ class UPGrad:
             raise ValueError(f"regularisation must be 0 or more, got {self.regularisation}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         move = Move.COMBINED if self.regularisation else Move.DESCENT
         return Weights(upgrad(problem.gram, self.regularisation), move)

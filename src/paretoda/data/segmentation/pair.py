@@ -12,7 +12,7 @@ from scipy.ndimage import gaussian_filter
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Places, batch_generator, endless
 from paretoda.data.pair import Part
 from paretoda.data.prefetching import prefetch_batches
@@ -136,7 +136,7 @@ class ScenePair:
         target = self._order("target", len(self.target_train), step, size)[own]
         held = self.guide_size if guide else 0
         chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
-        chance = batch_generator(derived_seed(self.settings.seed, "augment-source", step), size, processes)
+        chance = batch_generator(derive_seed(self.settings.seed, "augment-source", step), size, processes)
         pixels, labels = self.source.augmented(self.source_train[source], chance)
         raw = self.target.pixels(self.target_train[target])
         return Batch(
@@ -217,7 +217,7 @@ class ScenePair:
             return source
         if target.shape != source.shape:
             target = interpolate(target, size=source.shape[2:], mode="bilinear", antialias=True)
-        chance = torch.Generator().manual_seed(derived_seed(self.settings.seed, "translate", step))
+        chance = torch.Generator().manual_seed(derive_seed(self.settings.seed, "translate", step))
         changed = self.translation(source, target, chance)
         if changed.shape != source.shape:
             raise ValueError(f"the translation made {tuple(changed.shape)} of images {tuple(source.shape)}")

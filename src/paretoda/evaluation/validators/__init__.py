@@ -37,11 +37,11 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
 }
 """Name -> validator; each is made without arguments."""
 
-SEGMENTATION_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
+PIXEL_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
 """Those that pixels have as well: a convolution has no weights of classes in the space of the features."""
 
 
-def validator(name: str) -> Validator:
+def make_validator(name: str) -> Validator:
     """The validator of that name with its default settings."""
     if name not in VALIDATORS:
         raise ValueError(unknown("validator", name, VALIDATORS))
@@ -54,7 +54,7 @@ __all__ = [
     "DEV",
     "ENSEMBLE",
     "IM",
-    "SEGMENTATION_VALIDATORS",
+    "PIXEL_VALIDATORS",
     "SND",
     "VALIDATORS",
     "Choice",
@@ -66,6 +66,6 @@ __all__ = [
     "TransferScore",
     "Validator",
     "choose",
+    "make_validator",
     "negative_transfer_warning",
-    "validator",
 ]

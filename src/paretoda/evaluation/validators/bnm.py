@@ -10,11 +10,11 @@ from torch import Tensor
 from paretoda.types import Snapshot
 
 
-def nuclear_norm(probabilities: Tensor) -> float:
+def nuclear_norm_per_sample(probabilities: Tensor) -> float:
     """The sum of the singular values over n: 1 for I_K, √(K/n) at best, 1/√(nK) for uniform predictions.
 
     Args:
-        probabilities: shape (n, K).
+        probabilities: Shape (n, K).
     """
     return float(torch.linalg.svdvals(probabilities.double()).sum() / len(probabilities))
 
@@ -25,4 +25,4 @@ class BNM:
 
     def __call__(self, snapshot: Snapshot) -> float:
         """In 1/√(nK)..√(K/n)."""
-        return nuclear_norm(snapshot.target.logits.double().softmax(dim=1))
+        return nuclear_norm_per_sample(snapshot.target.logits.double().softmax(dim=1))

@@ -17,7 +17,7 @@ def class_correlation(probabilities: Tensor) -> float:
     """tr(C) / (√K |C|) of C = PᵀP, the cosine of C and I: 1 for balanced one-hots, 1/√K for uniform or collapsed ones.
 
     Args:
-        probabilities: shape (n, K).
+        probabilities: Shape (n, K).
     """
     p = probabilities.double()
     c = p.T @ p

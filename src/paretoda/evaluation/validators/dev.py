@@ -19,28 +19,18 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from paretoda.evaluation.validators.source_risk import zero_one
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Domain, Snapshot
 
 Array = NDArray[np.float64]
-
-
-def importance_weighted_risk(weights: Array, losses: Array) -> float:
-    """mean(w ℓ): unbiased for true density ratios, of high variance.
-
-    Args:
-        weights: density ratios p_target / p_source of the samples, shape (n,).
-        losses: shape (n,).
-    """
-    return float(np.mean(weights * losses))
 
 
 def dev_risk(weights: Array, losses: Array) -> float:
     """mean(w ℓ) + η (mean w - 1), with η = -Cov(w ℓ, w) / Var(w): the control variate uses that E w = 1.
 
     Args:
-        weights: density ratios p_target / p_source of the samples, shape (n,).
-        losses: shape (n,).
+        weights: Density ratios p_target / p_source of the samples, shape (n,).
+        losses: Shape (n,).
     """
     weighted = weights * losses
     spread = np.var(weights, ddof=1) if len(weights) > 1 else 0.0
@@ -50,7 +40,7 @@ def dev_risk(weights: Array, losses: Array) -> float:
     return float(weighted.mean() + eta * (weights.mean() - 1))
 
 
-def truncated(weights: Array) -> Array:
+def truncate_weights(weights: Array) -> Array:
     """No weight above √n times their mean: one huge weight must not decide alone (Ionides, 2008)."""
     cap: Array = np.sqrt(len(weights)) * np.mean(weights)
     return np.minimum(weights, cap)
@@ -63,10 +53,10 @@ def density_ratio(source: Array, target: Array, points: Array, decays: tuple[flo
     weights: in two Gaussians 1.5 apart a risk of 0.70 came out as 0.40, by likelihood as 0.70.
 
     Args:
-        source: features, shape (n_s, d), in random order.
-        target: features, shape (n_t, d), in random order.
-        points: shape (n, d).
-        decays: weight decays to choose from, the strongest first; it wins a tie.
+        source: Features, shape (n_s, d), in random order.
+        target: Features, shape (n_t, d), in random order.
+        points: Shape (n, d).
+        decays: Weight decays to choose from, the strongest first; it wins a tie.
     """
     x, y = np.concatenate([source, target]), np.repeat([0, 1], [len(source), len(target)])
     held_out = np.concatenate([np.arange(len(source)), np.arange(len(target))]) % 5 == 4
@@ -106,9 +96,9 @@ class DEV:
     """Minus the estimated 0/1 risk on the target.
 
     Args:
-        decays: weight decays of the domain classifier, the strongest first.
-        samples: of each domain that it is trained on, at most.
-        seed: of their choice.
+        decays: Weight decays of the domain classifier, the strongest first.
+        samples: Of each domain that it is trained on, at most.
+        seed: Seed of their choice.
     """
 
     decays: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3)
@@ -119,7 +109,7 @@ class DEV:
         """About -1..0; the control variate may leave the interval."""
         held_out = snapshot.held_out_source
         losses = zero_one(held_out.logits, held_out.labels).cpu().numpy()
-        return -dev_risk(truncated(self.weights(snapshot)), losses)
+        return -dev_risk(truncate_weights(self.weights(snapshot)), losses)
 
     def weights(self, snapshot: Snapshot) -> Array:
         """The density ratios of the held-out source's samples, shape (n,)."""
@@ -127,6 +117,6 @@ class DEV:
         return density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
 
     def _features(self, domain: Domain) -> Array:
-        chosen = draw(domain.index, self.samples, self.seed)
+        chosen = draw_samples(domain.index, self.samples, self.seed)
         features: Array = domain.features.cpu()[chosen].double().numpy()
         return features

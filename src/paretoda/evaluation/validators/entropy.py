@@ -13,7 +13,7 @@ def mean_entropy(logits: Tensor) -> float:
     """The mean over samples of -Σ p log p: 0 for one-hot, log K for uniform predictions.
 
     Args:
-        logits: shape (n, K).
+        logits: Shape (n, K).
     """
     log_p = logits.double().log_softmax(dim=1)
     return float(-(log_p.exp() * log_p).sum(dim=1).mean())

@@ -14,7 +14,7 @@ def mutual_information(logits: Tensor) -> float:
     """H(mean p) - mean H(p): log K for balanced one-hot predictions, 0 for uniform and for collapsed ones.
 
     Args:
-        logits: shape (n, K).
+        logits: Shape (n, K).
     """
     mean = logits.double().softmax(dim=1).mean(dim=0)
     return float(-mean.xlogy(mean).sum()) - mean_entropy(logits)

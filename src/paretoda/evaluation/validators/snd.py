@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 
 _CHUNK = 2**22
@@ -25,8 +25,8 @@ def neighbourhood_density(probabilities: Tensor, temperature: float = 0.05) -> f
     """The mean entropy of softmax(cosine / temperature) over all other samples: log 2 for clusters of three one-hots.
 
     Args:
-        probabilities: shape (n, K).
-        temperature: of the softmax over neighbours.
+        probabilities: Shape (n, K).
+        temperature: Temperature of the softmax over neighbours.
     """
     rows = normalize(probabilities.double(), dim=1)
     n, step = len(rows), max(1, _CHUNK // len(rows))
@@ -45,10 +45,10 @@ class SND:
     """The density of the target's predictions, times min(1, information / (needed · log K)).
 
     Args:
-        temperature: of the softmax over neighbours.
-        needed: share of log K that the mutual information must reach for the full density to count.
-        samples: at most so many are compared with one another.
-        seed: of their choice.
+        temperature: Temperature of the softmax over neighbours.
+        needed: Share of log K that the mutual information must reach for the full density to count.
+        samples: At most so many are compared with one another.
+        seed: Seed of their choice.
     """
 
     temperature: float = 0.05
@@ -59,7 +59,7 @@ class SND:
     def __call__(self, snapshot: Snapshot) -> float:
         """In 0..log(n - 1)."""
         target = snapshot.target
-        logits = target.logits[draw(target.index, self.samples, self.seed).to(target.logits.device)]
+        logits = target.logits[draw_samples(target.index, self.samples, self.seed).to(target.logits.device)]
         density = neighbourhood_density(logits.double().softmax(dim=1), self.temperature)
         enough = self.needed * log(logits.shape[1])
         share = mutual_information(logits) / enough if enough > 0 else 1.0

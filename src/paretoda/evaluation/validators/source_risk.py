@@ -13,8 +13,8 @@ def zero_one(logits: Tensor, labels: Tensor) -> Tensor:
     """1 where the prediction is wrong, 0 where it is right: shape (n,), float64.
 
     Args:
-        logits: shape (n, K).
-        labels: shape (n,).
+        logits: Shape (n, K).
+        labels: Shape (n,).
     """
     return (logits.argmax(dim=1) != labels).double()
 

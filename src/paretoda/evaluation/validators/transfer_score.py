@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 
 Array = NDArray[np.float64]
@@ -23,7 +23,7 @@ def unevenness(weight: Tensor) -> float:
     """The mean squared difference of the angles between class vectors and those of a regular simplex, which has 0.
 
     Args:
-        weight: of the classifier, shape (K, d), K >= 2.
+        weight: Of the classifier, shape (K, d), K >= 2.
     """
     classes = len(weight)
     rows = normalize(weight.double(), dim=1)
@@ -39,8 +39,8 @@ def hopkins(points: Array, seed: int = 0) -> float:
     to the nearest other. The distances are not raised to the power of the dimension: at 8 that is 1 for everything.
 
     Args:
-        points: shape (m, d).
-        seed: of the uniform points.
+        points: Shape (m, d).
+        seed: Seed of the uniform points.
     """
     if len(points) < 2:
         return 0.5
@@ -51,12 +51,12 @@ def hopkins(points: Array, seed: int = 0) -> float:
     return u / (u + w) if u + w > 0 else 0.5
 
 
-def principal(points: Array, dimensions: int) -> Array:
+def project_on_principal_axes(points: Array, dimensions: int) -> Array:
     """The points in their first principal axes, each axis signed so that the largest loading is positive.
 
     Args:
-        points: shape (m, d).
-        dimensions: to keep, at most.
+        points: Shape (m, d).
+        dimensions: To keep, at most.
     """
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:dimensions]
@@ -72,9 +72,9 @@ class TransferScore:
     The Hopkins statistic is taken in the first principal axes: in hundreds of dimensions every box is empty.
 
     Args:
-        dimensions: principal axes that are kept.
-        samples: of the target, at most.
-        seed: of their choice and of the uniform points.
+        dimensions: Principal axes that are kept.
+        samples: Of the target, at most.
+        seed: Seed of their choice and of the uniform points.
     """
 
     dimensions: int = 8
@@ -85,9 +85,9 @@ class TransferScore:
         """At most 2."""
         weight = _weight(snapshot.model.head)
         target = snapshot.target
-        chosen = draw(target.index, self.samples, self.seed)
+        chosen = draw_samples(target.index, self.samples, self.seed)
         features = target.features.detach().cpu()[chosen].double().numpy()
-        clustered = hopkins(principal(features, self.dimensions), self.seed)
+        clustered = hopkins(project_on_principal_axes(features, self.dimensions), self.seed)
         informative = abs(mutual_information(target.logits)) / log(target.logits.shape[1])
         return clustered + informative - unevenness(weight)
 

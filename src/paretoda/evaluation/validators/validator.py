@@ -22,13 +22,13 @@ class Validator(Protocol):
         ...
 
 
-def draw(index: Tensor, count: int, seed: int) -> Tensor:
+def draw_samples(index: Tensor, count: int, seed: int) -> Tensor:
     """Positions of at most `count` samples in random order; a permuted set gives the same samples in the same order.
 
     Args:
-        index: of the samples in their set, shape (n,): their identity.
-        count: how many are wanted.
-        seed: of the draw.
+        index: Of the samples in their set, shape (n,): their identity.
+        count: How many are wanted.
+        seed: Seed of the draw.
     """
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(index), generator=generator)[:count]

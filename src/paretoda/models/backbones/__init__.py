@@ -14,11 +14,11 @@ from paretoda.errors import BackboneError
 from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones import transformers as from_transformers
 from paretoda.models.backbones import user_module as own_module
-from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, Outside, measured_width
+from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, ExternalBackbone, measure_width
 from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
 from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
-from paretoda.models.pretrained import DEFAULT, RANDOM, weights_file
+from paretoda.models.pretrained import DEFAULT, RANDOM, resolve_weights
 from paretoda.models.weights import load_weights
 
 
@@ -43,7 +43,7 @@ BACKBONES: dict[str, Backbone] = {
 NAMES = ("mlp", *BACKBONES)
 """All names of this package that a model can be made of."""
 
-FROM_OUTSIDE = {
+EXTERNAL_PREFIXES = {
     "hf:": "hf:facebook/dinov2-small",
     "timm:": "timm:convnext_tiny",
     "module:": "module:package.factory",
@@ -51,9 +51,9 @@ FROM_OUTSIDE = {
 """How names of networks from outside begin -> an example."""
 
 
-def from_outside(name: str) -> bool:
+def is_external(name: str) -> bool:
     """Whether the name is of a network from outside of this package."""
-    return name.startswith(tuple(FROM_OUTSIDE))
+    return name.startswith(tuple(EXTERNAL_PREFIXES))
 
 
 def find_backbone(name: str, facts: Mapping[str, Any] | None = None) -> Backbone:
@@ -61,25 +61,27 @@ def find_backbone(name: str, facts: Mapping[str, Any] | None = None) -> Backbone
 
     Args:
         name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
-        facts: of a finished run, whose network is rebuilt from them; None: it is looked for where its name says.
+        facts: Of a finished run, whose network is rebuilt from them; None: it is looked for where its name says.
     """
     kind, _, rest = name.partition(":")
     if name in BACKBONES:
         return BACKBONES[name]
-    if not from_outside(name) or not rest:
-        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if not is_external(name) or not rest:
+        raise BackboneError(unknown("backbone", name, [*NAMES, *EXTERNAL_PREFIXES.values()]))
     if kind == "module":
-        return own_module.described(rest)
+        return own_module.describe_backbone(rest)
     if kind == "timm":
-        return from_timm.described(rest)
-    return from_transformers.described(rest) if facts is None else from_transformers.rebuilt(facts, name)
+        return from_timm.describe_backbone(rest)
+    return (
+        from_transformers.describe_backbone(rest) if facts is None else from_transformers.rebuild_backbone(facts, name)
+    )
 
 
 def default_backbone(input_shape: tuple[int, ...]) -> str:
     """Features get an MLP, images below 64 pixels the small CNN, photographs ResNet-50.
 
     Args:
-        input_shape: of one sample: (d,), or (channels, h, w).
+        input_shape: Shape of one sample: (d,), or (channels, h, w).
     """
     if len(input_shape) != 3:
         return "mlp"
@@ -90,8 +92,8 @@ def check_backbone(name: str, input_shape: tuple[int, ...], facts: Mapping[str, 
     """The name is known and the backbone can read such samples, or a BackboneError says what to do."""
     if name == "mlp":
         return
-    if name not in BACKBONES and not from_outside(name):
-        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if name not in BACKBONES and not is_external(name):
+        raise BackboneError(unknown("backbone", name, [*NAMES, *EXTERNAL_PREFIXES.values()]))
     if len(input_shape) != 3:
         raise BackboneError(f"{name} reads images (channels, h, w), the samples have shape {input_shape}; take 'mlp'")
     if facts is not None:
@@ -110,28 +112,28 @@ def check_backbone(name: str, input_shape: tuple[int, ...], facts: Mapping[str, 
         )
 
 
-def outside_facts(name: str, input_shape: tuple[int, ...]) -> dict[str, Any] | None:
+def describe_external(name: str, input_shape: tuple[int, ...]) -> dict[str, Any] | None:
     """What rebuilds a network from outside, with the width that it was measured to have; None for those of `BACKBONES`.
 
     Args:
-        name: of the backbone.
-        input_shape: of one sample, (channels, h, w).
+        name: Name of the backbone.
+        input_shape: Shape of one sample, (channels, h, w).
     """
-    if not from_outside(name):
+    if not is_external(name):
         return None
     check_backbone(name, input_shape)
     backbone = find_backbone(name)
     with torch.random.fork_rng(devices=[]):
-        return {"width": _measured(name, backbone, input_shape), **(backbone.facts or {})}
+        return {"width": _measure_width(name, backbone, input_shape), **(backbone.facts or {})}
 
 
-def _measured(name: str, backbone: Backbone, input_shape: tuple[int, ...]) -> int:
+def _measure_width(name: str, backbone: Backbone, input_shape: tuple[int, ...]) -> int:
     """Measured without memory; the user's own network, which may not allow that, as it is."""
     with torch.device("cpu" if name.startswith(own_module.MODULE) else "meta"):
-        return measured_width(name, backbone.build(input_shape[0]), input_shape)
+        return measure_width(name, backbone.build(input_shape[0]), input_shape)
 
 
-def width_of(name: str, facts: Mapping[str, Any] | None = None) -> int:
+def feature_width(name: str, facts: Mapping[str, Any] | None = None) -> int:
     """Width of the backbone's features; that of a network from outside stands in its facts."""
     if name in BACKBONES:
         return BACKBONES[name].width
@@ -151,37 +153,37 @@ def make_backbone(
 
     Args:
         name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
-        input_shape: of one sample, (channels, h, w).
+        input_shape: Shape of one sample, (channels, h, w).
         weights: a file, a folder, a name at the hub, or "default"; None and "none" for random weights.
-        facts: of `outside_facts`, or of a finished run; None: they are found out.
+        facts: Of `outside_facts`, or of a finished run; None: they are found out.
     """
     check_backbone(name, input_shape, facts)
     if name == "mlp":
         raise BackboneError("'mlp' is trained with the rest of the model, it is no backbone of its own")
-    if from_outside(name):
-        return _make_outside(name, input_shape, weights, facts)
+    if is_external(name):
+        return _make_external(name, input_shape, weights, facts)
     network = BACKBONES[name].build(input_shape[0])
     if weights is not None and weights != RANDOM:
-        load_weights(network, weights_file(name, weights))
+        load_weights(network, resolve_weights(name, weights))
     return network
 
 
-def _make_outside(
+def _make_external(
     name: str, input_shape: tuple[int, ...], weights: str | Path | None, facts: Mapping[str, Any] | None
-) -> Outside:
+) -> ExternalBackbone:
     stored = facts is not None
-    facts = outside_facts(name, input_shape) if facts is None else facts
-    width, backbone = width_of(name, facts), find_backbone(name, facts)
+    facts = describe_external(name, input_shape) if facts is None else facts
+    width, backbone = feature_width(name, facts), find_backbone(name, facts)
     network = backbone.build(input_shape[0])
     if stored and torch.get_default_device().type != "meta":  # a file's: there, shapes have been compared before
-        found = _measured(name, backbone, input_shape)
+        found = _measure_width(name, backbone, input_shape)
         if found != width:
             raise BackboneError(f"{name} gives {found} features instead of {width}; the model is damaged")
-    _load_outside(name, network, weights)
-    return Outside(network, facts or {})
+    _load_external(name, network, weights)
+    return ExternalBackbone(network, facts or {})
 
 
-def _load_outside(name: str, network: nn.Module, weights: str | Path | None) -> None:
+def _load_external(name: str, network: nn.Module, weights: str | Path | None) -> None:
     if weights is None or weights == RANDOM:
         return
     load = find_backbone(name).load
@@ -190,4 +192,4 @@ def _load_outside(name: str, network: nn.Module, weights: str | Path | None) -> 
     elif weights == DEFAULT:
         raise BackboneError(f"{name} has no published weights; leave out --backbone-weights, or give a file")
     else:
-        load_weights(network, weights_file(name, weights))
+        load_weights(network, resolve_weights(name, weights))

@@ -19,17 +19,17 @@ class Backbone:
     """A network from images to features, before it is built.
 
     Args:
-        build: the number of channels -> a network from images to features (n, width), with random weights.
-        width: of the features; 0: it is measured (`measured_width`).
-        smallest: side of the smallest image that it reads.
-        mean: of each channel, for images in 0..1; one number stands for all channels.
-        std: likewise.
-        photos: made for photographs of about 224 pixels, usually with weights from ImageNet.
-        size: side of the images where nobody says another; None: their own, 224 at most.
-        multiple: sides are multiples of it.
-        channels: of the images; None: as the data have them.
+        build: The number of channels -> a network from images to features (n, width), with random weights.
+        width: Of the features; 0: it is measured (`measured_width`).
+        smallest: Side of the smallest image that it reads.
+        mean: Of each channel, for images in 0..1; one number stands for all channels.
+        std: Likewise.
+        photos: Made for photographs of about 224 pixels, usually with weights from ImageNet.
+        size: Side of the images where nobody says another; None: their own, 224 at most.
+        multiple: Sides are multiples of it.
+        channels: Of the images; None: as the data have them.
         facts: JSON values that rebuild a network from outside of this package, without where it came from.
-        load: puts weights into what `build` made: those of a file, or its published ones where that is None; None
+        load: Puts weights into what `build` made: those of a file, or its published ones where that is None; None
             where the name has none of its own.
     """
 
@@ -46,12 +46,12 @@ class Backbone:
     load: Callable[[nn.Module, str | None], None] | None = None
 
 
-class Outside(nn.Module):
+class ExternalBackbone(nn.Module):
     """A network from outside of this package, with what rebuilds it.
 
     Args:
-        network: from images to features (n, width).
-        facts: its JSON values, the width among them.
+        network: From images to features (n, width).
+        facts: Its JSON values, the width among them.
     """
 
     def __init__(self, network: nn.Module, facts: Mapping[str, Any]) -> None:
@@ -65,13 +65,13 @@ class Outside(nn.Module):
         return features
 
 
-def measured_width(name: str, network: nn.Module, input_shape: tuple[int, ...]) -> int:
+def measure_width(name: str, network: nn.Module, input_shape: tuple[int, ...]) -> int:
     """Width of the features that the network makes of one grey image, or a BackboneError.
 
     Args:
-        name: of the network, for the message.
-        network: on any device; on "meta" it takes no memory.
-        input_shape: of one sample, (channels, h, w).
+        name: Name of the network, for the error message.
+        network: On any device; on "meta" it takes no memory.
+        input_shape: Shape of one sample, (channels, h, w).
     """
     first = next(network.parameters(), None)
     image = torch.zeros(1, *input_shape, device="cpu" if first is None else first.device)

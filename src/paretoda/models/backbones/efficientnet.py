@@ -85,7 +85,7 @@ class EfficientNetLite0(nn.Module):
 
     Args:
         classes: None for an encoder, which returns the pooled features (n, 1280); K for logits (n, K).
-        in_channels: channels of the images; the published weights need 3.
+        in_channels: Channels of the images; the published weights need 3.
     """
 
     width = _HEAD

@@ -45,7 +45,7 @@ class BasicBlock(nn.Module):
         return self.bn2
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x))
@@ -73,7 +73,7 @@ class Bottleneck(nn.Module):
         return self.bn3
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x)).relu_()
@@ -91,11 +91,11 @@ class ResNet(nn.Module):
     """A stem and four stages of residual blocks.
 
     Args:
-        block: the kind of block.
-        depths: blocks in each of the four stages.
+        block: The kind of block.
+        depths: Blocks in each of the four stages.
         classes: None for an encoder, which returns the pooled features (n, width); K for logits (n, K).
-        in_channels: channels of the images.
-        zero_init_residual: start every block as an identity.
+        in_channels: Channels of the images.
+        zero_init_residual: Start every block as an identity.
     """
 
     def __init__(

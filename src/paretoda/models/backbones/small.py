@@ -22,8 +22,8 @@ def cnn(in_channels: int = 3, widths: Sequence[int] = (32, 64, 128)) -> nn.Seque
     a grid of 2x2 places rather than over the whole image: where a stroke stands tells a 6 from a 9.
 
     Args:
-        in_channels: channels of the images.
-        widths: channels of the stages.
+        in_channels: Channels of the images.
+        widths: Channels of the stages.
     """
     layers: list[nn.Module] = []
     for before, after in zip((in_channels, *widths[:-1]), widths, strict=True):
@@ -40,9 +40,9 @@ def lenet(in_channels: int = 1, width: int = 500, *, dropout: float = 0.5) -> nn
     """Images (n, in_channels, h, w), h and w at least 14, to features (n, width).
 
     Args:
-        in_channels: channels of the images.
-        width: of the hidden layer, which is the bottleneck.
-        dropout: of the second convolution's channels and of the hidden layer.
+        in_channels: Channels of the images.
+        width: Of the hidden layer, which is the bottleneck.
+        dropout: Of the second convolution's channels and of the hidden layer.
     """
     return nn.Sequential(
         nn.Conv2d(in_channels, 20, 5),
@@ -69,10 +69,10 @@ def mlp(
     """Linear layers, each with BatchNorm, ReLU and dropout behind it: (n, inputs) to (n, widths[-1]).
 
     Args:
-        inputs: width of the data.
-        widths: of the layers; the last is the width of the features.
+        inputs: Width of the data.
+        widths: Of the layers; the last is the width of the features.
         norm: "batch": BatchNorm after every linear layer; "none": nothing there.
-        dropout: probability that a feature is dropped in training; 0 leaves the layer out.
+        dropout: Probability that a feature is dropped in training; 0 leaves the layer out.
     """
     if not widths:
         raise ValueError("an MLP needs at least one layer, widths is empty")

@@ -11,11 +11,11 @@ from torch import nn
 from paretoda.core.options import unknown
 from paretoda.errors import BackboneError
 from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone
-from paretoda.models.pretrained import HUB, found_weights
+from paretoda.models.pretrained import HUB, find_weights
 from paretoda.models.weights import load_weights
 
 
-def described(name: str) -> Backbone:
+def describe_backbone(name: str) -> Backbone:
     """The backbone of that name; the same for a finished run, whose weights are in its own file."""
     timm = _timm(name)
     known = _settings(timm, name)
@@ -39,7 +39,7 @@ def full_name(name: str) -> str:
     return f"{known.architecture}.{known.tag}" if known is not None and known.tag else name
 
 
-def published(name: str) -> str:
+def find_published(name: str) -> str:
     """Where the weights are at the hub."""
     known = _settings(_timm(name), name)
     if known is None or not known.hf_hub_id:
@@ -51,14 +51,14 @@ def _load(network: nn.Module, weights: str | None, *, name: str) -> None:
     """Put weights into the network; the classifier's, which it has not, go unused.
 
     Args:
-        network: what `build` made.
+        network: What `build` made.
         weights: a file, folder or name at the hub; None: the published ones.
-        name: of the network.
+        name: Name of the network.
     """
     known = _settings(_timm(name), name)
     classifiers = getattr(known, "classifier", None) or ()
     classifiers = (classifiers,) if isinstance(classifiers, str) else tuple(classifiers)
-    load_weights(network, found_weights(weights or published(name)), tuple(f"{each}." for each in classifiers))
+    load_weights(network, find_weights(weights or find_published(name)), tuple(f"{each}." for each in classifiers))
 
 
 def _timm(name: str) -> Any:

@@ -19,7 +19,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from paretoda.errors import BackboneError, WeightsError
 from paretoda.models.backbones.backbone import Backbone
-from paretoda.models.pretrained import CONFIG, PREPROCESSOR, found_folder, weights_files
+from paretoda.models.pretrained import CONFIG, PREPROCESSOR, find_folder, list_weights_files
 from paretoda.models.weights import read_tensors
 
 _LARGEST, _LONGEST = 2**16, 256
@@ -52,12 +52,12 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def checked_config(values: Any, name: str) -> dict[str, Any]:
+def check_config(values: Any, name: str) -> dict[str, Any]:
     """The part of a configuration that gives the network its shape; all else is left out.
 
     Args:
-        values: of a config.json, or of a run's model.json.
-        name: of the backbone, for the message.
+        values: Of a config.json, or of a run's model.json.
+        name: Name of the backbone, for the error message.
     """
     if not isinstance(values, Mapping) or not isinstance(values.get("model_type"), str):
         raise BackboneError(f"the configuration of {name} does not say its model_type; it is damaged")
@@ -69,7 +69,7 @@ def checked_config(values: Any, name: str) -> dict[str, Any]:
     return {"model_type": kind, **kept}
 
 
-def config_object(config: Mapping[str, Any]) -> Any:
+def make_config(config: Mapping[str, Any]) -> Any:
     """The configuration as an object of transformers; its class is the library's own."""
     from transformers import CONFIG_MAPPING  # noqa: PLC0415 - an extra
 
@@ -115,23 +115,23 @@ def _sensible(value: Any) -> bool:
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Inside, transformers neither reports nor shows bars: what matters is told by us."""
+def silence_transformers() -> Iterator[None]:
+    """Inside, transformers neither reports nor shows bars: what matters is said by us."""
     from transformers.utils import logging as library  # noqa: PLC0415
 
-    told: Any = library
-    level, bars = told.get_verbosity(), told.is_progress_bar_enabled()
-    told.set_verbosity(logging.CRITICAL)
-    told.disable_progress_bar()
+    library_logging: Any = library
+    level, bars = library_logging.get_verbosity(), library_logging.is_progress_bar_enabled()
+    library_logging.set_verbosity(logging.CRITICAL)
+    library_logging.disable_progress_bar()
     try:
         yield
     finally:
-        told.set_verbosity(level)
+        library_logging.set_verbosity(level)
         if bars:
-            told.enable_progress_bar()
+            library_logging.enable_progress_bar()
 
 
-def version() -> str:
+def library_version() -> str:
     """Of transformers."""
     from transformers import __version__  # noqa: PLC0415
 
@@ -142,15 +142,15 @@ _USUAL_SIZE = 224
 
 
 @dataclass(frozen=True)
-class Images:
+class ImageFormat:
     """Images as a network was trained on them.
 
     Args:
-        size: side in pixels.
-        multiple: sides are multiples of it.
+        size: Side in pixels.
+        multiple: Sides are multiples of it.
         channels: 1 or 3.
-        mean: per channel, of pixels in 0..1.
-        std: likewise.
+        mean: Per channel, of pixels in 0..1.
+        std: Likewise.
     """
 
     size: int | None
@@ -160,13 +160,13 @@ class Images:
     std: tuple[float, ...]
 
 
-def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name: str) -> Images:
+def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name: str) -> ImageFormat:
     """Size and normalisation of the preprocessor; without one the configuration's size, 224 at most, and 0.5 for both.
 
     Args:
         preprocessor: preprocessor_config.json; empty where there is none.
-        config: of the network.
-        name: of the backbone, for the message.
+        config: Of the network.
+        name: Name of the backbone, for the error message.
     """
     channels = config.get("num_channels", 3)
     if channels not in (1, 3):
@@ -181,7 +181,7 @@ def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name
     std = _channels(preprocessor.get("image_std", 0.5) if normal else 1.0, channels, factor, name)
     if min(std) <= 0:
         raise BackboneError(f"the preprocessor of {name} divides by {min(std):g}; it is damaged")
-    return Images(size, multiple, channels, mean, std)
+    return ImageFormat(size, multiple, channels, mean, std)
 
 
 def _size(preprocessor: Mapping[str, Any]) -> int | None:
@@ -225,11 +225,11 @@ _WITHOUT_A_FILE, _BESIDE_A_FILE = 2**28, 2**20
 """Numbers in a network whose folder has no weights, and in its layers that the file lacks."""
 
 
-def described(source: str) -> Backbone:
+def describe_backbone(source: str) -> Backbone:
     """The backbone in a folder, or of a name at the hub; its weights are read by `load`."""
-    folder = found_folder(source)
+    folder = find_folder(source)
     name = f"hf:{source}"
-    config = checked_config(read_json(folder / CONFIG), name)
+    config = check_config(read_json(folder / CONFIG), name)
     path = folder / PREPROCESSOR
     images = read_images(read_json(path) if path.is_file() else {}, config, name)
     _check_size(config, name, folder)
@@ -239,7 +239,7 @@ def described(source: str) -> Backbone:
 
 def _check_size(config: Mapping[str, Any], name: str, folder: Path) -> None:
     """Raise where the configuration asks for a far larger network than the weights are for."""
-    files = weights_files(folder)
+    files = list_weights_files(folder)
     most = sum(file.stat().st_size for file in files) + _BESIDE_A_FILE if files else _WITHOUT_A_FILE
     with torch.device("meta"):
         asked = sum(parameter.numel() for parameter in _build(config, name).parameters())
@@ -247,13 +247,13 @@ def _check_size(config: Mapping[str, Any], name: str, folder: Path) -> None:
         raise BackboneError(f"{folder / CONFIG} asks for {asked:.3g} weights, for which its folder is too small")
 
 
-def rebuilt(facts: Mapping[str, Any], name: str) -> Backbone:
+def rebuild_backbone(facts: Mapping[str, Any], name: str) -> Backbone:
     """The backbone of a finished run; neither a folder nor the hub is looked at."""
-    config = checked_config(facts.get("config"), name)
+    config = check_config(facts.get("config"), name)
     return _backbone(config, name, read_images({}, config, name))
 
 
-def _backbone(config: Mapping[str, Any], name: str, images: Images) -> Backbone:
+def _backbone(config: Mapping[str, Any], name: str, images: ImageFormat) -> Backbone:
     return Backbone(
         build=lambda _: _build(config, name),
         width=0,
@@ -263,7 +263,7 @@ def _backbone(config: Mapping[str, Any], name: str, images: Images) -> Backbone:
         size=images.size,
         multiple=images.multiple,
         channels=images.channels,
-        facts={"config": dict(config), "transformers": version()},
+        facts={"config": dict(config), "transformers": library_version()},
     )
 
 
@@ -271,7 +271,7 @@ class Pooled(nn.Module):
     """A network of transformers, and one row of features for each image.
 
     Args:
-        model: any with `pixel_values`.
+        model: Any with `pixel_values`.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -303,28 +303,28 @@ def _build(config: Mapping[str, Any], name: str) -> Pooled:
     """The network with random weights; before any memory is taken it is built without."""
     try:
         with torch.device("meta"):
-            trial = _made(config)
+            trial = _make_network(config)
         if sum(buffer.numel() for buffer in trial.buffers()) > _MORE_BUFFERS + sum(
             parameter.numel() for parameter in trial.parameters()
         ):
             raise ValueError("its tables are larger than its weights")
-        return trial if torch.get_default_device().type == "meta" else _made(config)
+        return trial if torch.get_default_device().type == "meta" else _make_network(config)
     except BackboneError:
         raise
     except Exception as error:  # whatever a configuration that is damaged or a stranger's leads to
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
         raise BackboneError(
-            f"transformers {version()} makes no network of the {CONFIG} of {name} ({reason})"
+            f"transformers {library_version()} makes no network of the {CONFIG} of {name} ({reason})"
         ) from error
 
 
-def _made(config: Mapping[str, Any]) -> Pooled:
+def _make_network(config: Mapping[str, Any]) -> Pooled:
     from transformers import AutoBackbone, AutoModel  # noqa: PLC0415 - an extra
     from transformers.models.auto.modeling_auto import MODEL_MAPPING  # noqa: PLC0415
 
-    made = config_object(config)
+    made = make_config(config)
     automatic: Any = AutoModel if type(made) in MODEL_MAPPING else AutoBackbone
-    with _few_parameters(), quietly():
+    with _few_parameters(), silence_transformers():
         # Eager attention: some schemes differentiate gradients, which the faster kernels do not allow.
         return Pooled(automatic.from_config(made, attn_implementation="eager", trust_remote_code=False).float())
 
@@ -352,7 +352,7 @@ def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, c
     assert isinstance(network, Pooled)
     if weights is not None:
         raise BackboneError(f"{name} has its own weights; leave out --backbone-weights, or put {weights} in its folder")
-    files = weights_files(folder)
+    files = list_weights_files(folder)
     if not files:
         raise BackboneError(f"{folder} has no weights: put model.safetensors there, or take --backbone-weights none")
     tensors: dict[str, Tensor] = {}
@@ -360,15 +360,15 @@ def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, c
         tensors |= read_tensors(file)
     model: Any = network.model
     try:
-        with quietly():
-            loaded, told = type(model).from_pretrained(
-                None, config=config_object(config), state_dict=tensors, output_loading_info=True
+        with silence_transformers():
+            loaded, loading = type(model).from_pretrained(
+                None, config=make_config(config), state_dict=tensors, output_loading_info=True
             )
     except Exception as error:  # it raises whatever it finds first
         raise WeightsError(f"{files[0]} holds the weights of another model than {folder / CONFIG}") from error
     wanted = dict(model.state_dict())
-    missing = sorted(key for key in told["missing_keys"] if key in wanted)
-    if missing or told["mismatched_keys"]:
-        some = ", ".join([*missing, *map(str, told["mismatched_keys"])][:5])
+    missing = sorted(key for key in loading["missing_keys"] if key in wanted)
+    if missing or loading["mismatched_keys"]:
+        some = ", ".join([*missing, *map(str, loading["mismatched_keys"])][:5])
         raise WeightsError(f"{files[0]} lacks weights of {name}: {some}")
     model.load_state_dict({key: value.float() for key, value in loaded.state_dict().items() if key in wanted})

@@ -29,9 +29,9 @@ def consent(backbone: str) -> None:
         _consented.add(backbone.removeprefix(MODULE))
 
 
-def described(path: str) -> Backbone:
+def describe_backbone(path: str) -> Backbone:
     """The backbone that `package.factory(channels)` makes."""
-    return Backbone(build=lambda channels: _made(path, channels), width=0, facts={})
+    return Backbone(build=lambda channels: _build_network(path, channels), width=0, facts={})
 
 
 def check_trusted(path: str) -> None:
@@ -44,7 +44,7 @@ def check_trusted(path: str) -> None:
         )
 
 
-def _made(path: str, channels: int) -> nn.Module:
+def _build_network(path: str, channels: int) -> nn.Module:
     check_trusted(path)
     network: Any = _factory(path)(channels)
     if not isinstance(network, nn.Module):

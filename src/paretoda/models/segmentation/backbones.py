@@ -24,9 +24,9 @@ class PixelEncoder(nn.Module):
     """Images (n, 3, h, w) to features (n, d, h', w'): a body's last map, or its last two, [lower; last].
 
     Args:
-        body: images -> (lower map, last map), of one resolution.
+        body: Images -> (lower map, last map), of one resolution.
         levels: 1: the last map alone; 2: both, one behind the other along the channels.
-        norm: of the body's BatchNorm layers; "group" promises that there are none.
+        norm: Of the body's BatchNorm layers; "group" promises that there are none.
     """
 
     def __init__(self, body: nn.Module, levels: int, norm: Norm) -> None:
@@ -65,17 +65,17 @@ class PixelBackbone:
     """A body from images to two maps, before it is built.
 
     Args:
-        build: channels of the maps and norm -> the body, with random weights.
-        rates: of the classifiers' convolutions; the small ones suit images of about 120x160.
-        load: puts the weights of a file into what `build` made.
-        own_widths: channels of its maps where they are its own; None: as many as one asks for.
-        norm: of a new network; `SegmenterArchitecture` says what each means.
-        groups: whether it can be built with GroupNorm.
-        head: factor of the classifiers' learning rate.
-        optimiser: that trains it.
-        adam: learning rate of Adam.
-        convention: what numbers pixels are for its published weights, a name of `CONVENTIONS`.
-        any_size: whether an exported file takes images of any size.
+        build: Channels of the maps and norm -> the body, with random weights.
+        rates: Dilation rates of the classifiers' convolutions; the small ones suit images of about 120x160.
+        load: Puts the weights of a file into what `build` made.
+        own_widths: Channels of its maps where they are its own; None: as many as one asks for.
+        norm: Of a new network; `SegmenterArchitecture` says what each means.
+        groups: Whether it can be built with GroupNorm.
+        head: Factor of the classifiers' learning rate.
+        optimiser: That trains it.
+        adam: Learning rate of Adam.
+        convention: What numbers pixels are for its published weights, a name of `CONVENTIONS`.
+        any_size: Whether an exported file takes images of any size.
     """
 
     build: Callable[[int, Norm], nn.Module]
@@ -127,7 +127,7 @@ SEGMENTATION_BACKBONES: dict[str, PixelBackbone] = {
 """Name -> what a segmenter can be made of."""
 
 
-def pixel_backbone(name: str) -> PixelBackbone:
+def find_pixel_backbone(name: str) -> PixelBackbone:
     """The one of that name."""
     if name not in SEGMENTATION_BACKBONES:
         raise ValueError(unknown("segmentation backbone", name, SEGMENTATION_BACKBONES))

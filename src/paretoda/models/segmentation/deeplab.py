@@ -26,10 +26,10 @@ class DilatedBottleneck(nn.Module):
     """1x1, dilated 3x3 and 1x1 convolutions and a shortcut: (n, inputs, h, w) to (n, 4 width, h/stride, w/stride).
 
     Args:
-        inputs: channels that come in.
-        width: channels of the 3x3 convolution.
-        stride: of the first 1x1 convolution and of the shortcut.
-        dilation: of the 3x3 convolution.
+        inputs: Channels that come in.
+        width: Channels of the 3x3 convolution.
+        stride: Of the first 1x1 convolution and of the shortcut.
+        dilation: Of the 3x3 convolution.
         project: a 1x1 convolution and BatchNorm on the shortcut, as every stage's first block has them.
     """
 
@@ -45,7 +45,7 @@ class DilatedBottleneck(nn.Module):
         self.downsample = _projection(inputs, outputs, stride) if project else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x)).relu_()
@@ -68,7 +68,7 @@ class DeepLabBody(nn.Module):
     """Images (n, 3, h, w) to maps of 1024 and of 2048 channels, both at about an eighth of the resolution.
 
     Args:
-        depths: blocks in each of the four stages.
+        depths: Blocks in each of the four stages.
     """
 
     widths = (1024, 2048)
@@ -111,7 +111,7 @@ def load_body(body: nn.Module, path: str | Path) -> tuple[str, ...]:
     file's classifiers (fc.*, layer5.*, layer6.*) go unused, a log message says so; all else fits, or nothing changes.
 
     Args:
-        body: of DeepLab, or any network without such classifiers.
+        body: Of DeepLab, or any network without such classifiers.
         path: a local .pth, .pt, .bin or .safetensors file.
     """
     path = Path(path)

@@ -29,9 +29,9 @@ class DilatedBlock(nn.Module):
     """Two dilated 3x3 convolutions and a shortcut: (n, inputs, h, w) to (n, width, h, w).
 
     Args:
-        inputs: channels that come in.
-        width: channels that go out.
-        dilation: of both convolutions.
+        inputs: Channels that come in.
+        width: Channels that go out.
+        dilation: Of both convolutions.
         norm: "batch" or "group" normalisation behind each convolution.
     """
 
@@ -44,7 +44,7 @@ class DilatedBlock(nn.Module):
         self.shortcut = None if inputs == width else _projection(inputs, width, norm)
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.shortcut is None else self.shortcut(x)
         x = self.norm1(self.conv1(x)).relu_()
         x = self.norm2(self.conv2(x))
@@ -55,7 +55,7 @@ class DilatedBody(nn.Module):
     """Images (n, 3, h, w) to two maps of `channels` channels, both at a quarter of the resolution, rounded up.
 
     Args:
-        channels: of the last two blocks, a multiple of 4; the stem has a quarter and the first block half of them.
+        channels: Of the last two blocks, a multiple of 4; the stem has a quarter and the first block half of them.
         norm: "batch", or "group" for batches of one or two images.
     """
 

@@ -58,7 +58,7 @@ class HypercolumnBody(nn.Module):
     """Images (n, 3, h, w) to two maps of `channels` channels, both at a quarter of the resolution, rounded up.
 
     Args:
-        channels: of either map.
+        channels: Of either map.
     """
 
     def __init__(self, channels: int = 64) -> None:

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.options import unknown
-from paretoda.models.pretrained import RANDOM, weights_file
-from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, pixel_backbone
+from paretoda.models.pretrained import RANDOM, resolve_weights
+from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, find_pixel_backbone
 from paretoda.types import Model
 
 
@@ -22,9 +22,9 @@ class ASPP(nn.Module):
     Weights start as N(0, 0.01²). AdaSegNet's published code stops after its second rate; here all are summed.
 
     Args:
-        inputs: channels of the features.
-        classes: the number K of classes.
-        rates: dilation, and as much padding, of each convolution.
+        inputs: Channels of the features.
+        classes: Number of classes K.
+        rates: Dilation, and as much padding, of each convolution.
     """
 
     def __init__(self, inputs: int, classes: int, rates: Sequence[int] = (6, 12, 18, 24)) -> None:
@@ -56,10 +56,10 @@ class PixelHead(nn.Module):
     (CLAN): their sum z1 + z2 predicts, and `further` gives z1 and z2.
 
     Args:
-        widths: channels of each level in the features, one or two numbers.
-        classes: the number K of classes.
-        rates: of each classifier's convolutions.
-        classifiers: on the last level, 1 or 2; 2 only with one level.
+        widths: Channels of each level in the features, one or two numbers.
+        classes: Number of classes K.
+        rates: Dilation rates of the convolutions of each classifier.
+        classifiers: On the last level, 1 or 2; 2 only with one level.
     """
 
     def __init__(self, widths: Sequence[int], classes: int, rates: Sequence[int], classifiers: int = 1) -> None:
@@ -81,7 +81,7 @@ class PixelHead(nn.Module):
             raise ValueError("this head has one classifier; CLAN needs classifiers=2")
         return self.main.flat(), self.second.flat()
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:
         """(), or the auxiliary classifier's logits, or those of both classifiers; each (n, K, h, w)."""
         if self.auxiliary is not None:
             return (self.auxiliary(features[:, : self.widths[0]]),)
@@ -94,14 +94,14 @@ class SegmenterArchitecture:
 
     Args:
         backbone: a name of `SEGMENTATION_BACKBONES`.
-        classes: the number K of classes.
+        classes: Number of classes K.
         levels: 2: the features are the last two stages' maps, [lower; last], with a classifier for each.
         classifiers: 2: two classifiers of the last stage's map, whose sum predicts (CLAN).
-        rates: of the classifiers' convolutions.
+        rates: Dilation rates of the classifiers' convolutions.
         norm: "train": BatchNorm as usual; "affine-frozen": its factors and offsets do not learn, training normalises
             by the batch; "frozen": they do not learn either, and training normalises by the running statistics, which
             stay; "group": GroupNorm, for batches of one or two images, in the small network only.
-        channels: of the maps of all but DeepLab, which has its own; 0: 64.
+        channels: Of the maps of all but DeepLab, which has its own; 0: 64.
     """
 
     backbone: str
@@ -113,7 +113,7 @@ class SegmenterArchitecture:
     channels: int = 0
 
     def __post_init__(self) -> None:
-        known = self.known
+        known = self.spec
         if self.classes < 2:
             raise ValueError(f"a segmenter needs at least two classes, got {self.classes}")
         if (self.levels, self.classifiers) not in ((1, 1), (2, 1), (1, 2)):
@@ -127,14 +127,14 @@ class SegmenterArchitecture:
             raise ValueError(f"{self.backbone} has its own channels: leave out channels={self.channels}")
 
     @property
-    def known(self) -> PixelBackbone:
+    def spec(self) -> PixelBackbone:
         """What is known of the backbone."""
-        return pixel_backbone(self.backbone)
+        return find_pixel_backbone(self.backbone)
 
     @property
     def widths(self) -> tuple[int, ...]:
         """Channels of each level in the features, the last level's at the end."""
-        return self.known.widths(self.channels)[-self.levels :]
+        return self.spec.widths(self.channels)[-self.levels :]
 
     @property
     def width(self) -> int:
@@ -146,20 +146,20 @@ class Segmenter(Model):
     """A `Model` of maps that knows its architecture, and whether its body brought weights along.
 
     Args:
-        architecture: what to build.
-        weights: of the body: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
+        architecture: Architecture to build.
+        weights: Of the body: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
     """
 
     encoder: PixelEncoder
     head: PixelHead
-    makes_maps = True
+    predicts_pixels = True
 
     def __init__(self, architecture: SegmenterArchitecture, weights: str | Path | None = None) -> None:
-        known = architecture.known
+        known = architecture.spec
         body = known.build(known.widths(architecture.channels)[-1], architecture.norm)
         pretrained = weights is not None and weights != RANDOM
         if weights is not None and pretrained:
-            known.load(body, weights_file(architecture.backbone, weights))
+            known.load(body, resolve_weights(architecture.backbone, weights))
         super().__init__(
             PixelEncoder(body, architecture.levels, architecture.norm),
             PixelHead(architecture.widths, architecture.classes, architecture.rates, architecture.classifiers),
@@ -172,9 +172,9 @@ class Segmenter(Model):
         """Channels d of the features."""
         return self.architecture.width
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:
         """Features (n, d, h, w) to the auxiliary classifier's logits, or to z1 and z2 of two; `PixelHead` says more."""
-        return self.head.further(features)
+        return self.head.extra_logits(features)
 
 
 def make_segmenter(
@@ -190,15 +190,15 @@ def make_segmenter(
     """A segmenter from the name of its backbone; the arguments are those of `SegmenterArchitecture`.
 
     Args:
-        backbone: its name.
-        classes: the number K of classes.
-        levels: of features and classifiers.
-        classifiers: of the last level.
+        backbone: Its name.
+        classes: Number of classes K.
+        levels: Of features and classifiers.
+        classifiers: Of the last level.
         norm: None: "affine-frozen" for DeepLab, as published, "train" for the others.
         rates: None: the backbone's.
-        weights: of the body, as for `Segmenter`.
+        weights: Of the body, as for `Segmenter`.
     """
-    known = pixel_backbone(backbone)
+    known = find_pixel_backbone(backbone)
     norm = norm or known.norm
     if norm == "frozen" and weights in (None, RANDOM):
         raise ValueError("norm='frozen' lives on the statistics of loaded weights: give weights, or take another norm")
@@ -225,11 +225,11 @@ def segmenter_groups(model: Segmenter, lr: float, *, head: float | None = None) 
     """Optimiser groups of what learns: the encoder at the rate itself, all classifiers at a multiple of it.
 
     Args:
-        model: frozen parameters are in no group.
-        lr: the rate of the encoder.
-        head: factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
+        model: Frozen parameters are in no group.
+        lr: The rate of the encoder.
+        head: Factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
     """
-    factor = model.architecture.known.head if head is None else head
+    factor = model.architecture.spec.head if head is None else head
     rates = {"encoder": (model.encoder, lr), "head": (model.head, lr * factor)}
     return [
         {"params": [parameter for parameter in part.parameters() if parameter.requires_grad], "lr": rate, "name": name}

@@ -15,7 +15,7 @@ from paretoda.data.scaling import FeatureTransform
 from paretoda.data.segmentation import SceneTransform
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import RunError
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.models.backbones.resnet import RESNETS
 from paretoda.run.directory.model_files import require_refiner
 from paretoda.tasks.classification.predictor import Predictor
@@ -241,12 +241,12 @@ class SceneProgram(Networks):
         size = images.shape[1:3] if self.transforms else images.shape[2:4]
         features = self.model.encoder(self.before(images))
         small = self.model.head(features)
-        logits = enlarged(small, size)
+        logits = resize_maps(small, size)
         probabilities = logits.softmax(1)
         found = (logits, probabilities, probabilities.argmax(1))
         if self.refiner is None:
             return found
-        return (*found, enlarged(log_refined_maps(self.refiner, features, small), size).softmax(1))
+        return (*found, resize_maps(log_refined_maps(self.refiner, features, small), size).softmax(1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +284,7 @@ class Program:
     @property
     def _any_size(self) -> bool:
         if isinstance(self.predictor, ScenePredictor):
-            return self.predictor.model.architecture.known.any_size
+            return self.predictor.model.architecture.spec.any_size
         frozen, trained = self.predictor.backbone, self.predictor.model.architecture.backbone
         return (trained if frozen is None else frozen[0]) in _ANY_SIZE
 

@@ -15,7 +15,7 @@ from torch import Tensor
 from paretoda.data.prefetching import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
 from paretoda.errors import SettingsError
-from paretoda.models.segmentation.backbones import pixel_backbone
+from paretoda.models.segmentation.backbones import find_pixel_backbone
 from paretoda.models.segmentation.segmenter import Segmenter
 from paretoda.objectives.segmentation.pixel_objective import AtPixels
 from paretoda.objectives.target.tcm import Tcm
@@ -111,7 +111,7 @@ def scene_pair_settings(settings: Settings) -> ScenePairSettings:
         size=parse_size(settings.size),
         source_size=parse_size(settings.source_size),
         source_table=settings.source_table,
-        convention=settings.convention or pixel_backbone(scene_backbone(settings)).convention,
+        convention=settings.convention or find_pixel_backbone(scene_backbone(settings)).convention,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
         **_AUGMENTS[augment],

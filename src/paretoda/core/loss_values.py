@@ -7,7 +7,7 @@ import numpy as np
 from paretoda.core.problem import SMALLEST_LOSS, ProblemError, Vector
 
 
-def same_size(scheme: str, remembered: int, size: int) -> None:
+def check_size(scheme: str, remembered: int, size: int) -> None:
     """Refuse to go on with another number of objectives than the memory was made for."""
     if remembered != size:
         raise ValueError(
@@ -16,7 +16,7 @@ def same_size(scheme: str, remembered: int, size: int) -> None:
         )
 
 
-def positive(losses: Vector) -> Vector:
+def positive_losses(losses: Vector) -> Vector:
     """The losses, shape (m,), raised to 1e-8 as in `Problem`."""
     losses = np.asarray(losses, dtype=np.float64)
     if losses.ndim != 1 or not losses.size:
