@@ -198,7 +198,7 @@ def test_the_choice_depends_on_the_seed_and_not_on_the_model_or_the_batches(size
 
 def test_a_set_without_a_pixel_is_refused():
     inputs, labels = scenes()
-    with pytest.raises(ValueError, match="there is no pixel to look at"):
+    with pytest.raises(ValueError, match="there is no pixel to use"):
         pixel_snapshot_rows(Dropped(), [inputs], [torch.full_like(labels, IGNORE)])
-    with pytest.raises(ValueError, match="there is no pixel to look at"):
+    with pytest.raises(ValueError, match="there is no pixel to use"):
         pixel_snapshot_rows(Dropped(), [])

@@ -1,4 +1,4 @@
-"""A Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
+"""Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Directions:
     Args:
         norms: |g_i| relative to the longest gradient, shape (m,).
         cosines: R, shape (m, m), 1 on the diagonal; a zero gradient has cosine 0 with the others.
-        factor: F with FᵀF = R up to rounding, shape (m, m): column i is a unit vector in the place of g_i / |g_i|.
+        factor: Matrix F with FᵀF = R up to rounding, shape (m, m): column i is a unit vector in place of g_i / |g_i|.
     """
 
     norms: Vector
@@ -25,7 +25,7 @@ class Directions:
 
 
 def gradient_norms(gram: Matrix) -> Vector:
-    """The norms |g_i|, shape (m,); a diagonal that rounding made negative counts as zero."""
+    """Norms |g_i|, shape (m,); a diagonal that rounding made negative counts as zero."""
     return np.sqrt(np.maximum(np.diagonal(gram), 0.0))
 
 
@@ -39,7 +39,7 @@ def cosines(gram: Matrix) -> Matrix:
 
 
 def directions(gram: Matrix) -> Directions:
-    """Lengths, cosines and a factor of the cosines (by eigenvalues, negative rounding errors cut off)."""
+    """Lengths, cosines and a factor of the cosines (by eigenvalues, with negative rounding errors set to 0)."""
     norms = gradient_norms(gram)
     longest = norms.max()
     angles = cosines(gram)

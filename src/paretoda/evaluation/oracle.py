@@ -1,4 +1,4 @@
-"""The only place that target labels enter: every name says oracle, and so does every number that comes from here."""
+"""The only place where target labels are used: every name and every number that comes from here says oracle."""
 
 from __future__ import annotations
 
@@ -10,17 +10,22 @@ from paretoda.types import Objective, Source, Target
 
 
 def oracle_accuracy(logits: Tensor, oracle_labels: Tensor) -> float:
-    """The share of target samples that are classified rightly; no training may see it.
+    """Share of target samples that are classified correctly; it must not influence training.
 
     Args:
         logits: Logits of the target, shape (n, K).
         oracle_labels: Labels of the target, shape (n,).
+
+    Examples:
+        >>> import torch
+        >>> oracle_accuracy(torch.eye(3), torch.tensor([0, 1, 0]))
+        0.6666666666666666
     """
     return accuracy(logits.argmax(dim=1), oracle_labels)
 
 
 def oracle_mean_per_class(logits: Tensor, oracle_labels: Tensor) -> float:
-    """The mean of the recalls of the target's classes; no training may see it.
+    """Mean of the recalls of the target's classes; it must not influence training.
 
     Args:
         logits: Logits of the target, shape (n, K).
@@ -32,10 +37,10 @@ def oracle_mean_per_class(logits: Tensor, oracle_labels: Tensor) -> float:
 class OracleGuide(Objective):
     """Cross-entropy of held-out target predictions to their labels: the ideal guide, for studies only.
 
-    No table lists it and no setting names it; a study puts it into a step by hand.
+    No table lists it and no setting names it; a study puts it into a step explicitly.
 
     Args:
-        oracle_labels: Of the held-out target samples, in their order, shape (n,).
+        oracle_labels: Labels of the held-out target samples, in their order, shape (n,).
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:
@@ -48,12 +53,12 @@ class OracleGuide(Objective):
 
 
 class OracleLabels(Objective):
-    """Cross-entropy to the true labels of a few target samples: what an oracle guide must be compared with.
+    """Cross-entropy to the true labels of a few target samples: the comparison for an oracle guide.
 
-    Who has labels could as well train on them. Like `OracleGuide` it is for studies only.
+    Labels that a guide could use could be trained on as well. Like `OracleGuide` it is for studies only.
 
     Args:
-        oracle_labels: Of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
+        oracle_labels: Labels of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:
@@ -61,7 +66,7 @@ class OracleLabels(Objective):
         self.register_buffer("oracle_labels", oracle_labels, persistent=False)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The mean over the batch's known samples; 0 where there are none."""
+        """Return the mean over the samples of the batch with known labels; 0 where there are none."""
         labels = self.get_buffer("oracle_labels")[target.index]
         total = functional.cross_entropy(target.logits, labels, ignore_index=-1, reduction="sum")
         return total / (labels != -1).sum().clamp(min=1)

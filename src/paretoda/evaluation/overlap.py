@@ -1,4 +1,4 @@
-"""How good label maps are, as Cityscapes scores them, and pixels of whole sets as rows for snapshots.
+"""Metrics of label maps, as Cityscapes computes them, and pixels of whole sets as rows for snapshots.
 
 One matrix of counts is filled over all images; an intersection over union is never averaged over images.
 """
@@ -20,15 +20,23 @@ from paretoda.types import IGNORE, Model, Source, Target
 
 
 def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
-    """How often a pixel of class i was predicted as j; counts of several images add up.
+    """Number of times that a pixel of class i was predicted as j; counts of several images add up.
 
     Args:
-        truth: Labels, any shape, in 0..K-1, or `IGNORE`, where nothing counts.
-        prediction: Of the same shape; what lies outside 0..K-1 is no class, and wrong.
+        truth: Labels, any shape, in 0..K-1, or `IGNORE` for pixels that do not count.
+        prediction: Predicted classes, of the same shape; values outside 0..K-1 are wrong predictions of no class.
         classes: Number of classes K.
 
     Returns:
         Shape (K, K + 1), int64: rows are labels, the last column counts predictions that are no class.
+
+    Raises:
+        ValueError: The shapes differ, or a label is out of range.
+
+    Examples:
+        >>> confusion(torch.tensor([0, 0, 1, IGNORE]), torch.tensor([0, 1, 1, 0]), classes=2)
+        tensor([[1, 1, 0],
+                [0, 1, 0]])
     """
     if truth.shape != prediction.shape:
         raise ValueError(f"labels {tuple(truth.shape)} and predictions {tuple(prediction.shape)} must have one shape")
@@ -43,13 +51,17 @@ def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a matrix of counts says, as fractions 0..1.
+    """Scores of a matrix of counts, as fractions 0..1.
 
     Args:
-        iou: Of every class; NaN for one that is neither there nor predicted.
-        miou: The mean over the others, or over those of them that were asked for; NaN where there are none.
-        counted: How many these are.
-        accuracy: The share of labelled pixels whose class was found; NaN where there are none.
+        iou: Intersection over union of every class; NaN for one that is neither there nor predicted.
+        miou: Mean over the other classes, or over the requested ones among them; NaN where there are none.
+        counted: Number of classes in the mean.
+        accuracy: Share of labelled pixels whose class was predicted; NaN where there are none.
+
+    Examples:
+        >>> Scores.of(confusion(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]), classes=2)).iou
+        (0.5, 0.5)
     """
 
     iou: tuple[float, ...]
@@ -59,7 +71,7 @@ class Scores:
 
     @staticmethod
     def of(matrix: Tensor) -> Scores:
-        """The scores of counts (K, K + 1), see `confusion`."""
+        """Return the scores of counts (K, K + 1); see `confusion`."""
         classes = len(matrix)
         hits, truths = matrix.diagonal().tolist(), matrix.sum(1).tolist()
         predicted = matrix[:, :classes].sum(0).tolist()
@@ -69,7 +81,7 @@ class Scores:
         return Scores(iou, math.nan, 0, accuracy).over(range(classes))
 
     def over(self, classes: Iterable[int]) -> Scores:
-        """The same with the mean over these classes alone; pixels of the others still count as mistakes of these."""
+        """Return the same with the mean over these classes alone; pixels of other classes still count as mistakes."""
         present = [self.iou[k] for k in classes if not math.isnan(self.iou[k])]
         miou = sum(present) / len(present) if present else math.nan
         return replace(self, miou=miou, counted=len(present))
@@ -106,18 +118,21 @@ def pixel_snapshot_rows(
 ) -> Source | Target:
     """Pixels of every image of a set as rows for a `Snapshot`, in evaluation mode, at the resolution of the features.
 
-    The same pixels for every model with maps of this size, whatever the size of the batches.
+    The pixels are the same for every model with maps of this size, whatever the size of the batches.
 
     Args:
-        model: Already on `device`; its mode is restored.
-        batches: The set's inputs in its order, shape (b, ...) each.
+        model: Model, already on `device`; its mode is restored.
+        batches: Inputs of the set in its order, shape (b, ...) each.
         labels: Labels of the source, shape (b, H, W) each, along with the batches; pixels without a label are left out.
-        per_image: How many pixels of an image, or all where it has fewer.
+        per_image: Number of pixels of an image, or all where it has fewer.
         seed: Seed of the choice.
         device: Device that the batches are sent to; the results are on the CPU.
 
     Returns:
-        Features (N, d), logits (N, K), the source's labels (N,), and 0..N-1 as index; image by image.
+        Features (N, d), logits (N, K), labels of the source (N,), and the index 0..N-1; image by image.
+
+    Raises:
+        ValueError: There is no image, or none has a label.
     """
     generator = torch.Generator().manual_seed(seed)
     pairs = zip(batches, repeat(None)) if labels is None else zip(batches, labels, strict=True)
@@ -129,7 +144,7 @@ def pixel_snapshot_rows(
             values = [found.flatten(2).cpu()[image, :, place] for found in (maps, model.head(maps))]
             rows.append((*values, own))
     if not sum(len(part[0]) for part in rows):
-        raise ValueError("there is no pixel to look at: no image was given, or none has a label")
+        raise ValueError("there is no pixel to use: no image was given, or none has a label")
     features, logits, found = (torch.cat(part) for part in zip(*rows, strict=True))
     index = torch.arange(len(features))
     return Target(features, logits, index) if labels is None else Source(features, logits, index, labels=found)
@@ -138,7 +153,7 @@ def pixel_snapshot_rows(
 def _draw_pixels(
     truth: Tensor | None, maps: Tensor, per_image: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Image, place and label (0 where there are none), each (N,), of pixels drawn in every map (n, d, h, w)."""
+    """Image, position and label (0 where there are none), each (N,), of pixels drawn in every map (n, d, h, w)."""
     count, _, height, width = maps.shape
     labels = torch.zeros(count, height * width, dtype=torch.int64)
     if truth is not None:

@@ -1,4 +1,4 @@
-"""A classifier: backbone, bottleneck and a linear head, and the few facts that rebuild it for prediction."""
+"""Classifier: backbone, bottleneck and a linear head, and the description that rebuilds it for prediction."""
 
 from __future__ import annotations
 
@@ -23,17 +23,24 @@ _HIDDEN = 512
 
 @dataclass(frozen=True)
 class Architecture:
-    """All that is needed to build the network again; `describe` is its JSON form.
+    """Everything needed to build the network again; `describe` is its JSON form.
 
     Args:
-        backbone: a name of `paretoda.models.backbones.NAMES`, or of a network from outside.
+        backbone: Name in `paretoda.models.backbones.NAMES`, or of an external network.
         input_shape: Shape of one sample: (d,), or (channels, h, w).
         classes: Number of classes K.
         bottleneck: Width of the features that head and alignment see; 0: those of the backbone itself.
-        norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
-        dropout: Behind the bottleneck (and in the MLP), in training.
-        losses: Names of the losses that a preference weighs: features and head then follow it; empty: they do not.
-        facts: What rebuilds a backbone from outside (`outside_facts`); None for others.
+        norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": no normalisation.
+        dropout: Share of features that dropout leaves out behind the bottleneck (and in the MLP) in training.
+        losses: Names of the losses that a preference weighs, which features and head then follow; empty: no preference.
+        facts: Description that rebuilds an external backbone (`describe_external`); None for others.
+
+    Raises:
+        ValueError: The backbone is unknown or cannot read such samples, or a number is out of its range.
+
+    Examples:
+        >>> Architecture("mlp", input_shape=(20,), classes=3).width
+        256
     """
 
     backbone: str
@@ -54,18 +61,18 @@ class Architecture:
 
     @property
     def width(self) -> int:
-        """Of the features that head and alignment see."""
+        """Width of the features that head and alignment see."""
         return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else feature_width(self.backbone, self.facts))
 
 
 class Classifier(Model):
-    """A `Model` that knows its architecture, and whether its backbone brought weights along.
+    """`Model` that knows its architecture and whether its backbone has loaded weights.
 
     New linear layers start with Xavier-normal weights and zero biases.
 
     Args:
         architecture: Architecture to build.
-        weights: Of the backbone, as for `make_backbone`; None for random weights.
+        weights: Weights of the backbone, as for `make_backbone`; None for random weights.
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
@@ -78,10 +85,13 @@ class Classifier(Model):
                 nn.init.zeros_(layer.bias)
 
     def prefer(self, preference: Sequence[float]) -> None:
-        """Be the network of this preference from now on.
+        """Become the network of this preference.
 
         Args:
-            preference: How much each loss counts, in the order of `architecture.losses`; only proportions matter.
+            preference: Weight of each loss, in the order of `architecture.losses`; only proportions matter.
+
+        Raises:
+            ValueError: The network follows no preference, or the preference is not valid.
         """
         names = self.architecture.losses
         if not names:
@@ -138,16 +148,28 @@ def make_model(
     weights: str | Path | None = None,
     losses: Sequence[str] = (),
 ) -> Classifier:
-    """A classifier from the name of its backbone; the arguments are those of `Architecture`.
+    """Build a classifier from the name of its backbone.
 
     Args:
-        backbone: Its name.
+        backbone: Name of the backbone.
         input_shape: Shape of one sample.
         classes: Number of classes K.
-        bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
-        dropout: Of the bottleneck.
-        weights: Of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
+        bottleneck: Width of the bottleneck; None: LeNet's own hidden layer of 500, and a layer of 256 for all others.
+        dropout: Share of features that dropout leaves out behind the bottleneck.
+        weights: Weights of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random
+            ones.
         losses: Names of the losses that a preference weighs.
+
+    Returns:
+        The classifier.
+
+    Raises:
+        ValueError: The backbone is unknown, or an argument is out of its range.
+
+    Examples:
+        >>> model = make_model("mlp", (20,), classes=3)
+        >>> model(torch.randn(5, 20)).shape
+        torch.Size([5, 3])
     """
     if bottleneck is None:
         bottleneck = 0 if backbone == "lenet" else 256
@@ -159,14 +181,23 @@ def make_model(
 
 
 def describe(model: Classifier) -> dict[str, Any]:
-    """The architecture as plain JSON values; `from_description` reads it back."""
+    """Return the architecture as plain JSON values; `from_description` reads it back.
+
+    Examples:
+        >>> describe(make_model("mlp", (20,), classes=3))["backbone"]
+        'mlp'
+    """
     lists = {"input_shape": list(model.architecture.input_shape), "losses": list(model.architecture.losses)}
     found = asdict(model.architecture) | lists
     return {key: value for key, value in found.items() if (key, value) != ("facts", None)}
 
 
 def from_description(description: Mapping[str, Any]) -> Classifier:
-    """The network of that description, with random weights: load its state next."""
+    """Build the network of that description with random weights, into which its state is loaded next.
+
+    Raises:
+        ValueError: The description has unknown or missing entries.
+    """
     known = {field.name for field in fields(Architecture)}
     if strange := sorted(set(description) - known) + sorted({"backbone", "input_shape", "classes"} - set(description)):
         raise ValueError(f"not the description of a model: {', '.join(strange)} unknown or missing")
@@ -182,9 +213,16 @@ def parameter_groups(model: Model, lr: float, *, backbone: float = 0.1) -> list[
     """Optimiser groups: a backbone with loaded weights learns at a tenth of the rate, new layers at the full rate.
 
     Args:
-        model: With random weights everywhere it is one group.
-        lr: The rate of the new layers.
-        backbone: Factor of the rate for the backbone.
+        model: Model; with random weights everywhere it is one group.
+        lr: Learning rate of the new layers.
+        backbone: Factor of the learning rate for the backbone.
+
+    Returns:
+        Groups for a torch optimiser, each with its name.
+
+    Examples:
+        >>> [group["name"] for group in parameter_groups(make_model("mlp", (20,), classes=3), lr=0.01)]
+        ['new']
     """
     old: list[nn.Parameter] = []
     new: list[nn.Parameter] = []

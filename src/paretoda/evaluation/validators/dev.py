@@ -1,8 +1,8 @@
-"""Deep embedded validation: held-out source errors, weighted by density ratio, tell target risk (You et al., 2019).
+"""Deep embedded validation: held-out source errors, weighted by density ratio, estimate target risk (You et al., 2019).
 
-The ratio comes from a logistic regression that tells source from target features; the published multilayer perceptron
-is slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh
-little and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
+The ratio comes from a logistic regression between source and target features; the published multilayer perceptron is
+slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh little
+and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
 """
 
 from __future__ import annotations
@@ -30,7 +30,11 @@ def dev_risk(weights: Array, losses: Array) -> float:
 
     Args:
         weights: Density ratios p_target / p_source of the samples, shape (n,).
-        losses: Shape (n,).
+        losses: Losses, shape (n,).
+
+    Examples:
+        >>> dev_risk(np.ones(4), np.array([0.0, 0.0, 0.0, 1.0]))
+        0.25
     """
     weighted = weights * losses
     spread = np.var(weights, ddof=1) if len(weights) > 1 else 0.0
@@ -41,7 +45,7 @@ def dev_risk(weights: Array, losses: Array) -> float:
 
 
 def truncate_weights(weights: Array) -> Array:
-    """No weight above √n times their mean: one huge weight must not decide alone (Ionides, 2008)."""
+    """Limit the weights to √n times their mean, so that one huge weight does not decide alone (Ionides, 2008)."""
     cap: Array = np.sqrt(len(weights)) * np.mean(weights)
     return np.minimum(weights, cap)
 
@@ -49,14 +53,17 @@ def truncate_weights(weights: Array) -> Array:
 def density_ratio(source: Array, target: Array, points: Array, decays: tuple[float, ...]) -> Array:
     """p_target / p_source at the points, by the logistic regression that makes every fifth sample most likely.
 
-    The published code keeps the most accurate one. Accuracy cannot tell odds of 2 from odds of 20, and these are the
-    weights: in two Gaussians 1.5 apart a risk of 0.70 came out as 0.40, by likelihood as 0.70.
+    The published code keeps the most accurate one. Accuracy cannot distinguish odds of 2 from odds of 20, and these are
+    the weights: for two Gaussians 1.5 apart a risk of 0.70 was estimated as 0.40, by likelihood as 0.70.
 
     Args:
         source: Features, shape (n_s, d), in random order.
         target: Features, shape (n_t, d), in random order.
-        points: Shape (n, d).
+        points: Features, shape (n, d).
         decays: Weight decays to choose from, the strongest first; it wins a tie.
+
+    Returns:
+        Shape (n,).
     """
     x, y = np.concatenate([source, target]), np.repeat([0, 1], [len(source), len(target)])
     held_out = np.concatenate([np.arange(len(source)), np.arange(len(target))]) % 5 == 4
@@ -71,10 +78,10 @@ def density_ratio(source: Array, target: Array, points: Array, decays: tuple[flo
 
 
 def _logistic(x: Array, y: NDArray[np.int64], decays: tuple[float, ...]) -> list[LogisticRegression]:
-    """Minimise mean loss + decay/2 |w|² for every decay, each from the one before.
+    """Minimise mean loss + decay/2 |w|² for every decay, each started from the one before.
 
-    Stopped early they are a little more regularised, which does no harm. One thread: on small matrices two are slower,
-    and much slower where the other core is busy.
+    Stopped early they are a little more regularised, which does no harm. One thread is used: on small matrices two are
+    slower, and much slower where the other core is busy.
     """
     model, found = LogisticRegression(max_iter=100, warm_start=True), []
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -97,8 +104,18 @@ class DEV:
 
     Args:
         decays: Weight decays of the domain classifier, the strongest first.
-        samples: Of each domain that it is trained on, at most.
+        samples: Largest number of samples of each domain that it is trained on.
         seed: Seed of their choice.
+
+    Examples:
+        >>> import torch
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Source, Target
+        >>> features, labels = torch.arange(20.0).reshape(20, 1), torch.arange(20) % 2
+        >>> source = Source(features, torch.eye(2)[labels], torch.arange(20), labels=labels)  # always right
+        >>> target = Target(features, source.logits, torch.arange(20))
+        >>> abs(DEV()(SimpleNamespace(source=source, held_out_source=source, target=target)))
+        0.0
     """
 
     decays: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3)
@@ -106,13 +123,13 @@ class DEV:
     seed: int = 0
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """About -1..0; the control variate may leave the interval."""
+        """Return the score, about -1..0; the control variate may leave the interval."""
         held_out = snapshot.held_out_source
         losses = zero_one(held_out.logits, held_out.labels).cpu().numpy()
         return -dev_risk(truncate_weights(self.weights(snapshot)), losses)
 
     def weights(self, snapshot: Snapshot) -> Array:
-        """The density ratios of the held-out source's samples, shape (n,)."""
+        """Density ratios of the held-out source's samples, shape (n,)."""
         points = snapshot.held_out_source.features.double().cpu().numpy()
         return density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
 
