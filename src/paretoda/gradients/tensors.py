@@ -1,4 +1,4 @@
-"""The tensors of one backward pass, checked and named, and the writing of gradients: all or nothing."""
+"""Tensors of one backward pass, checked and named, and the writing of gradients: all or nothing."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
-    """What is differentiated, and for what.
+    """Tensors that are differentiated, and the parameters that receive gradients.
 
     Args:
         names: Names of the objectives.
         losses: m scalars.
-        guide: The guide's loss, where the scheme reads one.
-        shared: The parameters that the scheme steers.
+        guide: Loss of the guide, if the scheme reads one.
+        shared: Parameters that the scheme steers.
         heads: Parameters behind them that follow `head_losses`.
         head_losses: Positions of the losses that reach the heads; None: see `head_weights`.
-        voting: The shared parameters whose inner products are taken.
-        passes: The features, where they were given.
-        scale: By which every loss is multiplied before it is differentiated (a GradScaler's).
-        processes: Whose samples the features are of, each process having the graph of its own.
+        voting: Shared parameters whose inner products are taken.
+        passes: Features, if they were given.
+        scale: Factor of every loss before it is differentiated (that of a GradScaler).
+        processes: Processes whose samples the features are of; each has the graph of its own samples.
     """
 
     names: tuple[str, ...]
@@ -53,19 +53,19 @@ class Tensors:
 
     @property
     def exact(self) -> bool:
-        """Whether all shared parameters vote: their gradient is then a combination of rows that are there."""
+        """Whether all shared parameters vote, so that their gradient is a combination of existing rows."""
         return len(self.voting) == len(self.shared)
 
     def measured(self) -> list[Tensor]:
-        """The losses and, last, the guide's, where there is one."""
+        """Losses and, last, the loss of the guide, if there is one."""
         return [*self.losses, *([] if self.guide is None else [self.guide])]
 
     def values(self) -> Tensor:
-        """The numbers behind `measured`, shape (m,) or (m + 1,), float64; the same in all processes."""
+        """Values of `measured`, shape (m,) or (m + 1,), float64; the same in all processes."""
         return self.processes.mean(torch.stack([loss.detach().double() for loss in self.measured()]))
 
     def check_losses(self, values: Vector) -> None:
-        """Raise where a loss is not finite."""
+        """Raise NonFiniteError if a loss is not finite."""
         for name, value in zip([*self.names, "the guide"], values, strict=False):
             if not np.isfinite(value):
                 raise NonFiniteError(f"the loss of {name!r} is {value}; no gradient was written")
@@ -79,7 +79,7 @@ class Tensors:
         return total
 
     def head_weights(self, weights: Weights) -> list[float]:
-        """What each loss counts for the heads.
+        """Weights of the losses for the heads.
 
         Where the weights do not come from gradients, baselines train their heads on the same weighted sum; otherwise
         all losses count 1, so that a weight of 0 in the body does not stop the classifier from learning.
@@ -93,7 +93,11 @@ class Tensors:
 
 
 def check_sharded(tensors: Tensors) -> None:
-    """Raise where FSDP's parameters are asked for what they cannot do: several backward passes through one forward."""
+    """Raise if FSDP's parameters are used in an unsupported way: several backward passes through one forward pass.
+
+    Raises:
+        ValueError: They are; the message says what to pass instead.
+    """
     if not is_sharded(tensors.shared):
         return
     if tensors.exact or is_sharded(tensors.voting):
@@ -106,7 +110,11 @@ def check_sharded(tensors: Tensors) -> None:
 
 
 def name_losses(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
-    """Names and scalars of the objectives; a list's are called "loss 0", "loss 1", ..."""
+    """Return names and scalars of the objectives; those of a list are called "loss 0", "loss 1", ...
+
+    Raises:
+        ValueError: There is no loss, or one is not a scalar.
+    """
     pairs = losses.items() if isinstance(losses, Mapping) else ((f"loss {i}", loss) for i, loss in enumerate(losses))
     found = list(pairs)
     if not found:
@@ -118,7 +126,11 @@ def name_losses(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
 
 
 def find_positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
-    """Names or positions of losses as positions."""
+    """Return the positions of losses given by name or position.
+
+    Raises:
+        ValueError: A name or position does not exist.
+    """
     if wanted is None:
         return None
     for item in wanted:
@@ -128,7 +140,11 @@ def find_positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> 
 
 
 def private_gradients(private: Private, scale: float) -> Gradients:
-    """Each private loss's gradient for its own network."""
+    """Return the gradient of each private loss for its own network.
+
+    Raises:
+        NonFiniteError: A private loss or its gradient is not finite.
+    """
     found: Gradients = []
     for index, (loss, parameters) in enumerate(private):
         own = trainable_parameters(parameters)
@@ -140,7 +156,7 @@ def private_gradients(private: Private, scale: float) -> Gradients:
 
 
 def all_finite(gradients: Row) -> bool:
-    """Whether no entry is NaN or infinite; one small copy to the host."""
+    """Whether no entry is NaN or infinite; needs one small copy to the host."""
     norms = [torch.linalg.vector_norm(local_part(g), dtype=torch.float64) for g in gradients if g is not None]
     return not norms or bool(torch.isfinite(torch.stack(norms)).all())
 
@@ -159,7 +175,7 @@ def write_gradients(gradients: Gradients) -> None:
 
 
 def _unshare(gradient: Tensor, taken: set[int]) -> Tensor:
-    """The gradient in memory that nothing else uses: autograd may return one tensor twice, or an expanded scalar."""
+    """Return the gradient in memory of its own: autograd may return one tensor twice, or an expanded scalar."""
     if is_sharded([gradient]):
         return gradient
     storage = gradient.untyped_storage()
@@ -169,7 +185,7 @@ def _unshare(gradient: Tensor, taken: set[int]) -> Tensor:
 
 
 def _match_layout(gradient: Tensor, parameter: Tensor) -> Tensor:
-    """The gradient in the parameter's memory layout: fused optimisers read both as if there were only one."""
+    """Return the gradient in the parameter's memory layout, because fused optimisers read both with one stride."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)

@@ -1,4 +1,4 @@
-"""Weights from inner products averaged over steps: a calmer choice than from one batch's."""
+"""Weights from inner products averaged over steps, which vary less than those of single batches."""
 
 from __future__ import annotations
 
@@ -15,12 +15,21 @@ from paretoda.core.problem import Guide, Problem, Scheme, StatefulScheme, Weight
 class Averaged:
     """The wrapped scheme on running averages of the Gram matrix, the guide's dots and the losses.
 
-    The average yields: where its weights would let L_val and an objective rise in the present step, although the
-    wrapped scheme's answer to the present problem would not, that answer is taken.
+    If the averaged weights would let L_val and an objective rise in the present step, although the wrapped scheme's
+    weights for the present problem would not, the latter are used.
 
     Args:
-        scheme: Whose weights; it must have no memory of its own.
+        scheme: Wrapped scheme, which must not have a state of its own.
         decay: Share of the past in each update; the first steps are corrected for their small number.
+
+    Raises:
+        ValueError: The decay does not lie in [0, 1), or the scheme has a state.
+
+    Examples:
+        >>> from paretoda.schemes import MGDA
+        >>> scheme = Averaged(MGDA(), decay=0.5)
+        >>> scheme(Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).alpha.round(4)
+        array([0.5, 0.5])
     """
 
     scheme: Scheme
@@ -39,7 +48,7 @@ class Averaged:
         return reads_guide(self.scheme)
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
+        """Return the wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
         averaged = self.scheme(self._update(problem))
         if keeps_guarantee(problem, averaged.alpha):
             return averaged
@@ -66,7 +75,7 @@ class Averaged:
         return value if np.isinf(value).any() else before + (value - before) / weight
 
     def state_dict(self) -> dict[str, object]:
-        """The averages and their weight."""
+        """Return the averages and their weight."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:

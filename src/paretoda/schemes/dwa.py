@@ -18,8 +18,8 @@ def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
 
     Args:
         newer: Mean losses of the last period, shape (m,), positive.
-        older: Of the period before it, shape (m,), positive.
-        temperature: The higher, the more equal.
+        older: Mean losses of the period before it, shape (m,), positive.
+        temperature: Temperature; the higher, the more equal the weights.
 
     Returns:
         w, shape (m,).
@@ -32,8 +32,18 @@ class DWA:
     """Weights from the rates at which the losses fell; equal ones during the first two periods.
 
     Args:
-        temperature: The higher, the more equal.
-        window: Steps in a period.
+        temperature: Temperature; the higher, the more equal the weights.
+        window: Number of steps in a period.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> scheme = DWA(window=1)
+        >>> for losses in ([1.0, 1.0], [0.5, 1.0]):
+        ...     _ = scheme.ahead(np.array(losses))
+        >>> scheme.ahead(np.array([0.5, 1.0])).alpha.round(3)  # the second loss did not fall
+        array([0.438, 0.562])
     """
 
     temperature: float = 2.0
@@ -68,7 +78,7 @@ class DWA:
         return Weights(alpha, Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The sum of this period's losses, its length so far, and the means of the two periods before."""
+        """Return the sum of this period's losses, its length so far, and the means of the two periods before."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:

@@ -15,14 +15,14 @@ from paretoda.core.simplex import onto_simplex
 
 
 def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
-    """Jᵀδ, with J the Jacobian of softmax and δ how far the logarithm of each loss fell.
+    """Jᵀδ, with J the Jacobian of softmax and δ the decrease of the logarithm of each loss.
 
     Going down this slope takes weight from the losses that fell most.
 
     Args:
         logits: ξ, shape (m,).
-        before: The losses before a step, shape (m,), positive.
-        after: The losses after it, shape (m,), positive.
+        before: Losses before a step, shape (m,), positive.
+        after: Losses after it, shape (m,), positive.
 
     Returns:
         Shape (m,), with sum 0.
@@ -34,14 +34,21 @@ def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class FAMO:
-    """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from how the losses fell.
+    """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from the decrease of the losses.
 
-    After a step, `observe` takes the losses of the same batch again. Where nobody calls it, the losses of the next step
-    stand in, which costs nothing and adds the noise between two batches.
+    After a step, `observe` takes the losses of the same batch again. If it is not called, the losses of the next step
+    are used instead, which costs nothing and adds the noise between two batches.
 
     Args:
         rate: Learning rate of ξ.
         decay: Pull of ξ towards 0, where the shares are equal.
+
+    Raises:
+        ValueError: An argument is negative or infinite.
+
+    Examples:
+        >>> FAMO().ahead(np.array([1.0, 4.0])).alpha.round(4)  # at first in proportion to 1 / L
+        array([0.8, 0.2])
     """
 
     rate: float = 0.025
@@ -70,7 +77,11 @@ class FAMO:
         return Weights(alpha, Move.LEARNED)
 
     def observe(self, losses: Vector, /) -> None:
-        """Learn from the losses of the same batch after the step, shape (m,); once a step."""
+        """Learn from the losses of the same batch after the step, shape (m,); once per step.
+
+        Raises:
+            ValueError: There were no weights before, or `observe` was called twice.
+        """
         losses = positive_losses(losses)
         if "before" not in self._memory:
             raise ValueError("FAMO has nothing to compare with: ask for weights first, then observe once")
@@ -82,7 +93,7 @@ class FAMO:
         del self._memory["before"]
 
     def state_dict(self) -> dict[str, object]:
-        """The learned ξ, and the losses that wait for `observe`."""
+        """Return the learned ξ and the losses that wait for `observe`."""
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:

@@ -16,15 +16,15 @@ _ROUNDING = 1e-12
 
 
 def gradnorm_slope(weights: Vector, norms: Vector, ratios: Vector, asymmetry: float) -> Vector:
-    """The derivative over w of Σ |G_i - mean(G) r_i^asymmetry| / mean(G), the means and rates r held fixed.
+    """Derivative by w of Σ |G_i - mean(G) r_i^asymmetry| / mean(G), with the means and rates r held fixed.
 
     Dividing by the mean makes the slope independent of the units of the losses.
 
     Args:
-        weights: w, shape (m,).
+        weights: Weights w, shape (m,).
         norms: |g_i|, shape (m,); G_i = w_i |g_i|.
         ratios: L_i / L_i(0), shape (m,); r_i is the ratio over the mean ratio.
-        asymmetry: How hard slow objectives are pulled back.
+        asymmetry: Exponent that determines how strongly slow objectives are pulled back.
 
     Returns:
         Shape (m,); 0 for the objectives at their target.
@@ -48,6 +48,13 @@ class GradNorm:
     Args:
         asymmetry: The paper's alpha; 0 asks for equal gradient norms.
         rate: Learning rate of s.
+
+    Raises:
+        ValueError: An argument is negative or infinite.
+
+    Examples:
+        >>> GradNorm()(Problem([[1.0, 0.0], [0.0, 4.0]], [1.0, 1.0])).alpha  # the first step is the plain sum
+        array([0.5, 0.5])
     """
 
     asymmetry: float = 1.5
@@ -74,7 +81,7 @@ class GradNorm:
         return Weights(alpha, Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The first losses and the learned s."""
+        """Return the first losses and the learned s."""
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:

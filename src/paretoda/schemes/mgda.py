@@ -15,14 +15,18 @@ class MGDA:
     """min |Σ w_i g_i|² over the simplex: every objective falls by at least |d|², to first order.
 
     Args:
-        normalise: Divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The answer is
-            given for the original gradients along the same direction, so that it stays a common descent direction.
+        normalise: Divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The weights are
+            returned for the original gradients along the same direction, so that it stays a common descent direction.
+
+    Examples:
+        >>> MGDA()(Problem([[1.0, 0.0], [0.0, 3.0]], [0.7, 0.2])).alpha.round(4)
+        array([0.75, 0.25])
     """
 
     normalise: Normalise = "none"
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of the min-norm point."""
+        """Return the weights of the min-norm point."""
         by = scale_factors(problem, self.normalise)
         return Weights(undo_scaling(min_norm(rescale(problem, by).gram), by), Move.DESCENT)

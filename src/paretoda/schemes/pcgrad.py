@@ -1,4 +1,4 @@
-"""PCGrad: each gradient drops its part against every other that it conflicts with (Yu et al., 2020)."""
+"""PCGrad: each gradient loses its component against every other that it conflicts with (Yu et al., 2020)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def pcgrad(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     """Weights of the sum of the projected gradients; all ones where nothing conflicts.
 
     Args:
-        gram: A, shape (m, m).
-        orders: For each gradient, in which order it meets the others; its own number is passed over.
+        gram: Gram matrix A, shape (m, m).
+        orders: For each gradient the order in which it meets the others; its own number is skipped.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i.
@@ -37,10 +37,17 @@ def pcgrad(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
 
 @dataclass(frozen=True)
 class PCGrad:
-    """The sum of the gradients, each projected on the normal planes of those it conflicts with.
+    """Sum of the gradients, each projected on the normal planes of those that it conflicts with.
 
     Args:
-        seed: Of the orders, which are drawn anew at every step; the same seed and step give the same orders.
+        seed: Seed of the orders, which are drawn anew at every step; the same seed and step give the same orders.
+
+    Raises:
+        ValueError: The seed is negative.
+
+    Examples:
+        >>> PCGrad()(Problem([[1.0, -0.5], [-0.5, 1.0]], [1.0, 1.0])).alpha  # each adds half of the other
+        array([0.75, 0.75])
     """
 
     seed: int = 0
@@ -60,7 +67,7 @@ class PCGrad:
         return Weights(pcgrad(problem.gram, orders) / problem.size, Move.COMBINED)
 
     def state_dict(self) -> dict[str, object]:
-        """How many steps were taken."""
+        """Return the number of steps taken."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:

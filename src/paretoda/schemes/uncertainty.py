@@ -13,11 +13,11 @@ from paretoda.core.problem import Move, Problem, Vector, Weights
 
 
 def uncertainty_slope(log_variances: Vector, losses: Vector) -> Vector:
-    """The derivative over s of Σ e^(-s_i) L_i + s_i, twice the paper's loss: zero where e^(s_i) = L_i.
+    """Derivative by s of Σ e^(-s_i) L_i + s_i, twice the paper's loss: zero where e^(s_i) = L_i.
 
     Args:
         log_variances: s, shape (m,).
-        losses: L, shape (m,), positive, or s runs away to minus infinity.
+        losses: L, shape (m,), positive, because otherwise s diverges to minus infinity.
 
     Returns:
         Shape (m,).
@@ -34,6 +34,13 @@ class Uncertainty:
     Args:
         rate: Learning rate of s.
         start: s at the first step.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> Uncertainty().ahead(np.array([0.7, 0.2])).alpha  # the first step is the plain sum
+        array([0.5, 0.5])
     """
 
     rate: float = 0.025
@@ -61,7 +68,7 @@ class Uncertainty:
         return Weights(np.exp(-log_variances) / len(losses), Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The learned s and its moments."""
+        """Return the learned s and its moments."""
         return {name: asdict(learned) for name, learned in self._memory.items()}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
