@@ -58,7 +58,7 @@ class Ensemble:
             ValueError: There are no scores of a validator.
         """
         if missing := [name for name in self.names if name not in scores]:
-            raise ValueError(f"no scores of {', '.join(missing)}; there are those of {', '.join(scores) or 'nobody'}")
+            raise ValueError(f"no scores of {', '.join(missing)}; there are those of {', '.join(scores) or 'none'}")
         ranks = [rankdata(_finite(scores[name]), method="average") for name in self.names]
         mean: NDArray[np.float64] = np.mean(ranks, axis=0)
         return mean

@@ -255,7 +255,7 @@ def _check_size(config: Mapping[str, Any], name: str, folder: Path) -> None:
     most = sum(file.stat().st_size for file in files) + _BESIDE_A_FILE if files else _WITHOUT_A_FILE
     with torch.device("meta"):
         asked = sum(parameter.numel() for parameter in _build(config, name).parameters())
-    if asked > most:  # a weight has a byte at least
+    if asked > most:  # a weight takes at least one byte
         raise BackboneError(f"{folder / CONFIG} asks for {asked:.3g} weights, for which its folder is too small")
 
 

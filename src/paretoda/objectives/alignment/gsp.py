@@ -49,9 +49,10 @@ def shares(source: Tensor, target: Tensor, labels: Tensor, pseudo: Tensor, entro
     """
     one, other = similarities(source.detach()), similarities(target.detach())
     same = labels.unsqueeze(1) == pseudo
-    strange = (~same).to(one.dtype)  # costs as much as the worst pair, because a coupling within classes need not exist
+    # A pair of two classes costs as much as the worst pair, because a coupling within classes need not exist.
+    across = (~same).to(one.dtype)
     coupling = entropic_gromov_wasserstein(
-        one, other, masses(one), masses(other), extra=strange, entropy=entropy, rounds=_ROUNDS, scalings=_SCALINGS
+        one, other, masses(one), masses(other), extra=across, entropy=entropy, rounds=_ROUNDS, scalings=_SCALINGS
     )
     within = coupling * same
     totals = within.sum(1, keepdim=True)

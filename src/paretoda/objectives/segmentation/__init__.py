@@ -74,19 +74,7 @@ SEGMENTATION_GUIDES: dict[str, Factory] = {
 
 
 def make_pixel_method(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
-    """Build the method of that name.
-
-    Args:
-        name: Name in `SEGMENTATION_METHODS`.
-        features: Number of channels d of the feature maps.
-        classes: Number of classes K.
-        options: Options of the method by name.
-
-    Returns:
-        The method; None for "source-only".
-
-    Raises:
-        ValueError: The name or an option is unknown.
+    """Build the method of that name in `SEGMENTATION_METHODS`, as `paretoda.objectives.make_alignment` does.
 
     Examples:
         >>> make_pixel_method("minent", features=4, classes=3).strength
@@ -98,19 +86,7 @@ def make_pixel_method(name: str, *, features: int, classes: int, options: Option
 def make_pixel_target_loss(
     name: str, *, features: int, classes: int, options: Options | None = None
 ) -> Objective | None:
-    """Build the target loss of that name.
-
-    Args:
-        name: Name in `SEGMENTATION_TARGET_LOSSES`.
-        features: Number of channels d of the feature maps.
-        classes: Number of classes K.
-        options: Options of the target loss by name.
-
-    Returns:
-        The target loss; None for "none".
-
-    Raises:
-        ValueError: The name or an option is unknown.
+    """Build the loss of that name in `SEGMENTATION_TARGET_LOSSES`, as `paretoda.objectives.make_target_loss` does.
 
     Examples:
         >>> make_pixel_target_loss("entropy", features=4, classes=3, options={"most": 100}).most
@@ -124,20 +100,9 @@ def make_pixel_target_loss(
 def make_pixel_guide(
     name: str, *, features: int, classes: int, target_loss: Objective | None = None, options: Options | None = None
 ) -> Objective:
-    """Build the guide of that name; a guide that reads the target loss gets the objective behind the pixels.
+    """Build the guide of that name in `SEGMENTATION_GUIDES`, as `paretoda.objectives.make_guide` does.
 
-    Args:
-        name: Name in `SEGMENTATION_GUIDES`.
-        features: Number of channels d of the feature maps.
-        classes: Number of classes K.
-        target_loss: Target loss of the run, for guides that read it.
-        options: Options of the guide by name.
-
-    Returns:
-        The guide.
-
-    Raises:
-        ValueError: The name or an option is unknown, or the guide needs another target loss.
+    A guide that reads the target loss gets the objective behind the pixels.
 
     Examples:
         >>> make_pixel_guide("neighbours", features=4, classes=3).inner.k

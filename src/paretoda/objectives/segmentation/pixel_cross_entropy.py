@@ -44,7 +44,7 @@ def pixel_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None =
 def _focal_losses(logits: Tensor, labels: Tensor, weights: Tensor | None, focal: float) -> Tensor:
     """Loss of every pixel, shape (n, H, W); 1 - p is as accurate as the cross-entropy."""
     losses = functional.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")
-    # The clamp: where p is 1, the slope of (1 - p)^γ is infinite for γ < 1, and infinity times 0 is not a number.
+    # Without the clamp the slope of (1 - p)^γ is infinite at p = 1 for γ < 1, and infinity times 0 is NaN.
     wrong = (-torch.expm1(-losses)).clamp(min=torch.finfo(losses.dtype).tiny)
     own = 1 if weights is None else weights[labels.where(labels != IGNORE, 0)]
     return own * wrong**focal * losses
