@@ -16,7 +16,7 @@ from paretoda.api import adapt
 from paretoda.data import open_samples
 from paretoda.evaluation.calibration import fit_temperature
 from paretoda.evaluation.metrics import accuracy, expected_calibration_error, selective
-from paretoda.evaluation.validators.dev import DEV, truncated
+from paretoda.evaluation.validators.dev import DEV, truncate_weights
 from paretoda.tasks.classification.inputs import open_inputs
 from paretoda.training.snapshot import take_snapshot
 
@@ -35,7 +35,7 @@ def measured(source: str, target: str, seed: int, steps: int, method: dict[str, 
     run = adapt(source, target, seed=seed, steps=steps, reference=False, device="cpu", **method)
     inputs = open_inputs(run.settings, source, target, CPU)
     snapshot = take_snapshot(inputs.pair, run.model.model, CPU)
-    held_out, weights = snapshot.held_out_source, torch.from_numpy(truncated(DEV().weights(snapshot)))
+    held_out, weights = snapshot.held_out_source, torch.from_numpy(truncate_weights(DEV().weights(snapshot)))
     samples, labels = open_samples(target, labelled=False), torch.from_numpy(np.load(target)["y"])
     logits = torch.from_numpy(run.model.probabilities(samples)).double().clamp(min=1e-300).log()
     own = run.model.temperature or 1.0

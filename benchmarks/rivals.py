@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn.functional import cross_entropy
 
 from paretoda.core.problem import Guide, Matrix, Problem, Vector
-from paretoda.models.batchnorm import encode, held_out
+from paretoda.models.batchnorm import encode, encode_held_out
 from paretoda.schemes.paretoda_paper import ParetoPaper
 
 Step = Callable[[], None]
@@ -73,7 +73,7 @@ def naive(setting: Setting) -> Step:
     def step() -> None:
         features = encode(setting.encoder, setting.source, setting.target, bn="joint")
         losses = setting.losses(*features)
-        guide = setting.uncertainty(held_out(setting.encoder, setting.held_out))
+        guide = setting.uncertainty(encode_held_out(setting.encoder, setting.held_out))
         matrix = torch.stack([gradient(loss) for loss in [*losses.values(), guide]])
         gram = (matrix @ matrix.T).double().numpy()
         alpha = scheme(_problem(gram, losses.values(), guide)).alpha
@@ -102,7 +102,7 @@ def torchjd(setting: Setting) -> Step:
     def step() -> None:
         joint = setting.encoder(torch.cat([setting.source, setting.target]))
         source, target = joint.split(len(setting.source))
-        features = [joint, held_out(setting.encoder, setting.held_out)]
+        features = [joint, encode_held_out(setting.encoder, setting.held_out)]
         seen[:] = [*setting.losses(source, target).values(), setting.uncertainty(features[1])]
         autojac.mtl_backward(seen, features, tasks_params=[[]] * 4, shared_params=setting.shared, parallel_chunk_size=1)
         autojac.jac_to_grad(setting.shared, aggregator)

@@ -18,7 +18,7 @@ from networks import Setting
 from rivals import Step
 
 import paretoda
-from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.models.batchnorm import encode, encode_held_out, frozen_statistics
 from paretoda.schemes.every import Every
 from paretoda.schemes.paretoda_paper import ParetoPaper
 
@@ -31,7 +31,7 @@ def ours(setting: Setting, *, bn: Literal["joint", "per-domain"], every: int = 1
         source, target = encode(setting.encoder, setting.source, setting.target, bn=bn)
         features, guide = [source, target], None
         if scheme.refreshes:
-            features.append(held_out(setting.encoder, setting.held_out))
+            features.append(encode_held_out(setting.encoder, setting.held_out))
             guide = setting.uncertainty(features[-1])
         paretoda.backward(
             setting.losses(source, target),

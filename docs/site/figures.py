@@ -119,7 +119,9 @@ def which_method() -> str:
 
 def layers() -> str:
     """The import layers, read from the contract that `lint-imports` checks: each row may import the rows below it."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     rows = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
     shapes, height = [], 44
     for number, row in enumerate(rows):

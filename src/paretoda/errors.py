@@ -8,16 +8,16 @@ class DataError(ValueError):
 
 
 class SettingsError(ValueError):
-    """A setting is unknown or has no sense; the message says which and what to write instead."""
+    """A setting is unknown or not meaningful; the message says which one and what to write instead."""
 
 
 class RunError(ValueError):
-    """A run's directory is not as it must be; the message says what to do."""
+    """The directory of a run is not valid; the message says what to do."""
 
 
 class WeightsError(ValueError):
-    """The file's tensors are not those of the model; the message names the keys."""
+    """The tensors of the file are not those of the model; the message names the keys."""
 
 
 class BackboneError(WeightsError):
-    """A backbone cannot be had or cannot read such images; the message says what to do."""
+    """A backbone is not available or cannot read such images; the message says what to do."""

@@ -1,4 +1,4 @@
-"""Source and target as types: a target has no field for labels, so nothing can leak."""
+"""Types that the parts exchange: source, target, batch, model, objective; a target has no field for labels."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ Progress: TypeAlias = Callable[[str, int, int], None]
 """Called during long work with what is being done, how many items are done, and how many there are in all."""
 
 IGNORE = 255
-"""Label of a pixel that counts for nothing."""
+"""Label of a pixel that is ignored."""
 
 
 @dataclass(frozen=True, eq=False)
 class Batch:
-    """What one training step reads.
+    """Inputs of one training step.
 
     Args:
-        source: inputs, shape (b, ...).
-        labels: of the source, shape (b,), int64 in 0..K-1; in segmentation (b, H, W), `IGNORE` where there is none.
-        target: inputs, shape (b, ...).
-        guide: held-out target inputs; None where no guide is wanted.
-        source_index: positions of the samples in the source's training part, shape (b,).
-        target_index: positions in the target's training part, shape (b,).
-        guide_index: positions in the held-out part of the target; None without a guide.
+        source: Inputs of the source, shape (b, ...).
+        labels: Labels of the source, shape (b,), int64 in 0..K-1; pixel labels (b, H, W), `IGNORE` where there is none.
+        target: Inputs of the target, shape (b, ...).
+        guide: Held-out target inputs; None without a guide.
+        source_index: Positions of the samples in the source's training part, shape (b,).
+        target_index: Positions in the target's training part, shape (b,).
+        guide_index: Positions in the held-out part of the target; None without a guide.
+
+    Examples:
+        >>> import torch
+        >>> index = torch.arange(8)
+        >>> batch = Batch(torch.randn(8, 4), index % 3, torch.randn(8, 4), None, index, index, None)
+        >>> batch.source.shape, batch.guide is None
+        (torch.Size([8, 4]), True)
     """
 
     source: Tensor
@@ -41,17 +48,24 @@ class Batch:
 
 @dataclass(frozen=True, eq=False)
 class Domain:
-    """Samples of one domain and what the model makes of them.
+    """Samples of one domain with the model's features and logits.
 
-    In segmentation features and logits are maps, (n, d, h, w) and (n, K, h, w), at the resolution of the features.
+    For pixel labels, features and logits are maps, (n, d, h, w) and (n, K, h, w), at the resolution of the features.
 
     Args:
-        features: the encoder's output, shape (n, d).
-        logits: the head's output, shape (n, K).
-        index: positions of the samples in their set, shape (n,).
-        inputs: what the encoder saw, shape (n, ...); None for whole sets, which may not fit in memory.
-        head: features (n, d) -> logits (n, K), as it is in this step; None where nobody asks for other features.
-        further: logits of further outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
+        features: Output of the encoder, shape (n, d).
+        logits: Output of the head, shape (n, K).
+        index: Positions of the samples in their set, shape (n,).
+        inputs: Inputs of the encoder, shape (n, ...); None for whole sets, which may not fit in memory.
+        head: Function from features (n, d) to logits (n, K), as it is in this step; None where it is not needed.
+        extra_logits: Logits of extra outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
+
+    Examples:
+        >>> import torch
+        >>> head = nn.Linear(4, 3)
+        >>> features = torch.randn(8, 4)
+        >>> Domain(features, head(features), torch.arange(8), head=head).logits_of(2 * features).shape
+        torch.Size([8, 3])
     """
 
     features: Tensor
@@ -59,10 +73,14 @@ class Domain:
     index: Tensor
     inputs: Tensor | None = None
     head: Callable[[Tensor], Tensor] | None = None
-    further: tuple[Tensor, ...] = ()
+    extra_logits: tuple[Tensor, ...] = ()
 
     def logits_of(self, features: Tensor) -> Tensor:
-        """What the head makes of other features than those of the samples, shape (n, K)."""
+        """Return the logits of other features than those of the samples, shape (n, K).
+
+        Raises:
+            ValueError: The domain has no head.
+        """
         if self.head is None:
             raise ValueError("this objective runs the head on changed features: give Source and Target their `head`")
         return self.head(features)
@@ -73,7 +91,13 @@ class Source(Domain):
     """Labelled samples.
 
     Args:
-        labels: shape (n,), int64 in 0..K-1; in segmentation (n, H, W), with `IGNORE` where there is none.
+        labels: Labels, shape (n,), int64 in 0..K-1; pixel labels (n, H, W), with `IGNORE` where there is none.
+
+    Examples:
+        >>> import torch
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> source.labels.tolist()
+        [0, 1, 2, 0, 1, 2, 0, 1]
     """
 
     labels: Tensor
@@ -81,19 +105,31 @@ class Source(Domain):
 
 @dataclass(frozen=True, eq=False)
 class Target(Domain):
-    """Samples without labels, and without a place for them."""
+    """Samples without labels and without a field for them.
+
+    Examples:
+        >>> import torch
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> hasattr(target, "labels")
+        False
+    """
 
 
 class Model(nn.Module):
-    """An encoder, whose parameters all objectives share, and a head behind it.
+    """Encoder, whose parameters all objectives share, and a head behind it.
 
     Args:
-        encoder: inputs -> features, shape (n, d).
-        head: features -> logits, shape (n, K).
+        encoder: Network from inputs to features, shape (n, d).
+        head: Network from features to logits, shape (n, K).
+
+    Examples:
+        >>> import torch
+        >>> Model(nn.Linear(10, 4), nn.Linear(4, 3))(torch.randn(8, 10)).shape
+        torch.Size([8, 3])
     """
 
-    makes_maps: bool = False
-    """Whether logits have a place for every pixel: (n, K, h, w)."""
+    predicts_pixels: bool = False
+    """Whether the logits are maps with one prediction per pixel, (n, K, h, w)."""
 
     def __init__(self, encoder: nn.Module, head: nn.Module) -> None:
         super().__init__()
@@ -101,26 +137,36 @@ class Model(nn.Module):
         self.head = head
 
     def forward(self, inputs: Tensor) -> Tensor:
-        """The logits, shape (n, K)."""
+        """Return the logits, shape (n, K)."""
         logits: Tensor = self.head(self.encoder(inputs))
         return logits
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
-        """Logits of further outputs that are trained but do not predict; none but in some segmentation networks."""
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:  # noqa: ARG002
+        """Return logits of extra outputs that are trained but do not predict; most networks have none."""
         return ()
 
 
 @dataclass(frozen=True, eq=False)
 class Snapshot:
-    """Whole sets in evaluation mode: what refreshes and validators see.
+    """Whole sets in evaluation mode, for refreshes and validators.
 
     Args:
-        source: the training part, labelled.
-        held_out_source: the 10 % that nothing was trained on, labelled.
-        target: the training part.
-        held_out_target: the 10 % that guides, unlabelled.
-        model: that made the features and logits, live or averaged, in evaluation mode.
-        target_inputs: gives the target's inputs once more, in batches, in the order of `target`.
+        source: Training part of the source, labelled.
+        held_out_source: The 10 % of the source that nothing was trained on, labelled.
+        target: Training part of the target.
+        held_out_target: The 10 % of the target that guides, unlabelled.
+        model: Model that computed the features and logits, live or averaged, in evaluation mode.
+        target_inputs: Function that returns the inputs of the target again, in batches, in the order of `target`.
+
+    Examples:
+        >>> import torch
+        >>> model = Model(nn.Identity(), nn.Linear(4, 3))
+        >>> inputs, index = torch.randn(8, 4), torch.arange(8)
+        >>> source = Source(inputs, model(inputs), index, labels=index % 3)
+        >>> target = Target(inputs, model(inputs), index)
+        >>> snapshot = Snapshot(source, source, target, target, model, lambda: iter(inputs.split(4)))
+        >>> sum(len(batch) for batch in snapshot.target_inputs())
+        8
     """
 
     source: Source
@@ -132,34 +178,43 @@ class Snapshot:
 
 
 class Objective(nn.Module, ABC):
-    """One of the things that a step lowers.
+    """One of the losses that a step lowers.
 
-    Args given to every objective's constructor by its table: the width of the features and the number of classes.
+    The tables pass the width of the features and the number of classes to the constructor of every objective.
+
+    Examples:
+        >>> import torch
+        >>> class MeanDistance(Objective):
+        ...     def forward(self, source, target):
+        ...         return (source.features.mean(0) - target.features.mean(0)).square().sum()
+        >>> source = Source(torch.zeros(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> MeanDistance()(source, Target(torch.ones(8, 4), torch.randn(8, 3), torch.arange(8)))
+        tensor(4.)
     """
 
     encoder_updates: int = 1
-    """How often in a step the encoder lowers it: once together with the others, then alone."""
+    """Number of encoder updates per step that lower it: one together with the others, then alone."""
 
     @property
     def refreshes(self) -> bool:
-        """Whether it ever looks at whole sets."""
+        """Whether the objective uses `refresh`."""
         return type(self).refresh is not Objective.refresh
 
     @property
-    def due(self) -> bool:
-        """Whether it must look at whole sets before the coming step, however short the last look is ago."""
+    def refresh_due(self) -> bool:
+        """Whether the objective needs a refresh before the next step, however recent the last one is."""
         return False
 
     @abstractmethod
     def forward(self, source: Source, target: Target) -> Tensor:
-        """The scalar that the encoder lowers; non-negative where the theory allows."""
+        """Return the scalar that the encoder lowers; non-negative where the theory allows."""
 
     def private_loss(self, source: Source, target: Target) -> Tensor | None:  # noqa: ARG002
-        """What the objective's own networks lower, on detached features; None where there are none."""
+        """Return the loss of the objective's own networks, on detached features; None without such networks."""
         return None
 
     def advance(self, progress: float) -> None:
         """Set schedules to this share of the training, 0..1; called once before every step."""
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Look at the whole sets (prototypes, neighbours, pseudo-labels); before the first step and now and then."""
+        """Process the whole sets (prototypes, neighbours, pseudo-labels), before the first step and at intervals."""

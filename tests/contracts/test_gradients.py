@@ -68,7 +68,7 @@ def parts(source, target, head):
     found = {}
     for name, domain in (("source", source), ("target", target)):
         found |= {f"{name} features": [domain.features], f"{name} logits": [domain.logits]}
-        found |= {f"{name} further": list(domain.further)} if domain.further else {}
+        found |= {f"{name} extra_logits": list(domain.extra_logits)} if domain.extra_logits else {}
     return found | {"head": [parameter.detach() for parameter in head.parameters()]}
 
 
@@ -81,7 +81,7 @@ def loss_of(objective, source, target, head, moved):
             ahead = with_parameters(head, leaves)
         else:
             domain, field = moved.split()
-            new = tuple(leaves) if field == "further" else leaves[0]
+            new = tuple(leaves) if field == "extra_logits" else leaves[0]
             domains[domain] = replace(domains[domain], **{field: new})
         pair = [replace(one, head=ahead if one.head is not None else None) for one in domains.values()]
         return objective(*pair)

@@ -9,8 +9,8 @@ import pytest
 from generators import FAMILIES, draw, problem_of
 
 import paretoda.schemes
-from paretoda.core.problem import AheadScheme, GuideMissingError, Problem, Remembering, reads_guide
-from paretoda.schemes import MGDA, SCHEMES, WRAPPERS, scheme
+from paretoda.core.problem import AheadScheme, GuideMissingError, Problem, StatefulScheme, reads_guide
+from paretoda.schemes import MGDA, SCHEMES, WRAPPERS, make_scheme
 
 ALL = dict(SCHEMES) | {f"{name} mgda": (lambda make=make: make(MGDA())) for name, make in WRAPPERS.items()}
 NORMALISED = set(SCHEMES) - {"paretoda-released", "nash-mtl", "aligned-mtl", "uncertainty", "cagrad"}
@@ -28,9 +28,9 @@ def test_every_file_is_in_the_table():
 
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'paretoda'"):
-        scheme("pareto-da")
+        make_scheme("pareto-da")
     with pytest.raises(ValueError, match="choose from linear"):
-        scheme("zzz")
+        make_scheme("zzz")
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -111,7 +111,7 @@ def test_the_others_do_not_look_at_one(name):
     assert SCHEMES[name]()(without).alpha.tolist() == SCHEMES[name]()(case.problem).alpha.tolist()
 
 
-@pytest.mark.parametrize("name", [name for name in ALL if isinstance(ALL[name](), Remembering)])
+@pytest.mark.parametrize("name", [name for name in ALL if isinstance(ALL[name](), StatefulScheme)])
 def test_memory_is_plain_and_survives_a_restart(name):
     import json
 

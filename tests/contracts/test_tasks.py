@@ -21,9 +21,9 @@ QUICK = {"steps": 2, "evaluate_every": 1, "device": "cpu", "reference": False}
 def classified():
     rng = np.random.default_rng(0)
     labels = np.arange(60) % 3
-    return (rng.normal(size=(60, 5)).astype(np.float32) + labels[:, None], labels), rng.normal(
-        size=(60, 5)
-    ).astype(np.float32)
+    return (rng.normal(size=(60, 5)).astype(np.float32) + labels[:, None], labels), rng.normal(size=(60, 5)).astype(
+        np.float32
+    )
 
 
 def segmented():
@@ -84,7 +84,7 @@ def test_two_steps_of_one_seed_have_the_same_weights(task):
 
 
 def test_a_run_is_loaded_as_it_was_saved(task, run):
-    source, target = DATA[task.name]()
+    target = DATA[task.name]()[1]
     found, predictor = load_run(run.directory, CPU)
     assert found is task
     assert read_task(RunDirectory(run.directory).description) == task.name

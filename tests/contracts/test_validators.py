@@ -10,7 +10,7 @@ import torch
 from evaluation.snapshots import clusters, collapsed, noise, permuted
 
 import paretoda.evaluation.validators
-from paretoda.evaluation.validators import COMPARABLE, ENSEMBLE, VALIDATORS, validator
+from paretoda.evaluation.validators import COMPARABLE, ENSEMBLE, VALIDATORS, make_validator
 
 SHARED = {"validator", "sampling"}
 """Files that hold no validator: the type, and the draws that several of them need."""
@@ -26,14 +26,14 @@ def test_every_file_is_in_the_table():
 
 def test_an_unknown_name_is_answered_with_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'entropy'"):
-        validator("entropie")
+        make_validator("entropie")
     with pytest.raises(ValueError, match="choose from im, entropy"):
-        validator("zzz")
+        make_validator("zzz")
 
 
 @pytest.mark.parametrize("name", VALIDATORS)
 def test_it_is_a_frozen_dataclass(name):
-    one, two = VALIDATORS[name](), validator(name)
+    one, two = VALIDATORS[name](), make_validator(name)
     assert one == two
     assert hash(one) == hash(two)
     assert dataclasses.is_dataclass(one)

@@ -1,11 +1,10 @@
 """Certificates say what the inner products prove, and no more."""
 
 import numpy as np
-import pytest
 from generators import drawn, problem_of
 from hypothesis import given, settings
 
-from paretoda.core.certificates import conflict, is_common_descent, is_critical, is_stationary, keeps_promise
+from paretoda.core.certificates import is_common_descent, is_critical, is_stationary, keeps_guarantee
 from paretoda.core.min_norm import min_norm
 
 
@@ -19,9 +18,9 @@ def test_a_rising_objective_is_seen():
     rows = np.array([[1.0, 0.0], [-1.0, 1.0]])
     problem = problem_of(rows, np.array([1.0, 0.0]), np.ones(2))
     assert not is_common_descent(problem, np.array([1.0, 0.0]))
-    assert keeps_promise(problem, np.array([1.0, 0.0]))  # the guide falls
+    assert keeps_guarantee(problem, np.array([1.0, 0.0]))  # the guide falls
     away = problem_of(rows, np.array([-1.0, 0.0]), np.ones(2))
-    assert not keeps_promise(away, np.array([1.0, 0.0]))
+    assert not keeps_guarantee(away, np.array([1.0, 0.0]))
 
 
 def test_stationary_and_critical_differ_by_a_zero_gradient():
@@ -40,8 +39,3 @@ def test_three_gradients_round_the_origin_are_critical_at_any_scale():
     rows = np.stack([np.cos(angles), np.sin(angles)], axis=1) * np.array([[1e-6], [1.0], [1e6]])
     assert is_critical(rows @ rows.T, tolerance=1e-9)
     assert is_stationary(rows @ rows.T, tolerance=1e-9)
-
-
-def test_conflict_is_the_smallest_cosine():
-    assert conflict(np.array([[1.0, -1.0], [-1.0, 2.0]])) == pytest.approx(-np.sqrt(0.5))
-    assert conflict(np.array([[4.0]])) == 1.0

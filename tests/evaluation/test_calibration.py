@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.evaluation.calibration import checked_temperature, fit_temperature
+from paretoda.evaluation.calibration import fit_temperature, parse_temperature
 from paretoda.evaluation.metrics import expected_calibration_error, selective
 
 
@@ -57,10 +57,10 @@ def test_no_other_temperature_explains_the_labels_better(seed, heat):
 
 @pytest.mark.parametrize("wrong", ["hot", 0, -1.0, float("nan"), float("inf"), True, [1.0]])
 def test_a_temperature_that_is_none_is_refused(wrong):
-    assert checked_temperature(None) is None
-    assert checked_temperature(2) == 2.0
+    assert parse_temperature(None) is None
+    assert parse_temperature(2) == 2.0
     with pytest.raises(ValueError, match="temperature"):
-        checked_temperature(wrong)
+        parse_temperature(wrong)
 
 
 @given(st.integers(0, 10**6), st.floats(0, 1))

@@ -14,7 +14,7 @@ from paretoda.evaluation.metrics import (
     mean_per_class,
     per_class_recall,
 )
-from paretoda.evaluation.oracle import oracle_accuracy, oracle_best, oracle_mean_per_class
+from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
 
 
 @st.composite
@@ -77,7 +77,3 @@ def test_bad_shapes_and_labels_get_a_sentence():
         confusion_matrix(torch.tensor([0]), torch.tensor([2]), 2)
     with pytest.raises(ValueError, match=r"predictions must lie in 0\.\.1"):
         confusion_matrix(torch.tensor([-1]), torch.tensor([0]), 2)
-
-
-def test_the_oracles_best_is_the_first_of_the_highest():
-    assert oracle_best([0.1, 0.7, 0.3, 0.7]) == 1

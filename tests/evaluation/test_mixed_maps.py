@@ -4,14 +4,14 @@ import torch
 from torch import nn
 
 from paretoda.evaluation.validators import MixVal
-from paretoda.evaluation.validators.mixval import mixed_maps
+from paretoda.evaluation.validators.mixval import map_consistency
 from paretoda.types import Model, Snapshot, Source, Target
 
 
 class Sign(Model):
     """Two classes: a pixel's value above 0, or not; linear, so that the larger share decides."""
 
-    makes_maps = True
+    predicts_pixels = True
 
     def __init__(self, shift=0.0):
         head = nn.Conv2d(1, 2, 1)
@@ -26,16 +26,16 @@ def signs(count=6):
 
 
 def test_a_model_that_follows_the_stronger_image_is_right_everywhere():
-    assert mixed_maps(Sign(), signs().split(3), share=0.55, images=100) == 1
+    assert map_consistency(Sign(), signs().split(3), share=0.55, images=100) == 1
 
 
 def test_the_sign_of_the_share_matters():
     inputs = signs()
-    assert mixed_maps(Sign(), [inputs], share=0.45, images=100) == 0.5, "right within a class, wrong across two"
+    assert map_consistency(Sign(), [inputs], share=0.45, images=100) == 0.5, "right within a class, wrong across two"
 
 
 def test_a_collapsed_model_has_nothing_to_mix_across():
-    assert mixed_maps(Sign(shift=9.0), [signs()], share=0.55, images=100) == 0.5
+    assert map_consistency(Sign(shift=9.0), [signs()], share=0.55, images=100) == 0.5
 
 
 def test_no_more_images_than_wanted_are_looked_at_and_one_alone_cannot_be_mixed():
@@ -46,7 +46,7 @@ def test_no_more_images_than_wanted_are_looked_at_and_one_alone_cannot_be_mixed(
             seen.append(len(inputs))
             return super().forward(inputs)
 
-    mixed_maps(Watched(), signs(9).split(2), share=0.55, images=5)
+    map_consistency(Watched(), signs(9).split(2), share=0.55, images=5)
     assert seen == [2, 2, 2, 2], "each pair and its mixture; the fifth is alone"
 
 

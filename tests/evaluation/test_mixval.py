@@ -9,13 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretoda.evaluation.validators import MixVal
-from paretoda.evaluation.validators.mixval import consistency, gather, partners
+from paretoda.evaluation.validators.mixval import consistency, find_partners, gather_inputs
 
 
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=20), st.booleans())
 def test_every_sample_that_can_has_a_partner_of_the_kind_asked_for(labels, same):
     y = torch.tensor(labels)
-    first, second = partners(y, same)
+    first, second = find_partners(y, same)
     assert ((y[first] == y[second]) == same).all()
     assert (first != second).all()
     expected = [a for a in range(len(y)) if any((y[a] == y[b]) == same for b in range(len(y)) if a != b)]
@@ -52,9 +52,9 @@ def test_without_pairs_there_is_no_consistency_and_collapse_gets_half():
 
 def test_inputs_are_gathered_in_the_order_asked_for():
     inputs = torch.arange(10.0)[:, None]
-    assert gather(iter(inputs.split(3)), torch.tensor([7, 0, 9])).flatten().tolist() == [7, 0, 9]
+    assert gather_inputs(iter(inputs.split(3)), torch.tensor([7, 0, 9])).flatten().tolist() == [7, 0, 9]
     with pytest.raises(ValueError, match="gave 10 samples"):
-        gather(iter(inputs.split(3)), torch.tensor([7, 10]))
+        gather_inputs(iter(inputs.split(3)), torch.tensor([7, 10]))
 
 
 def test_the_memory_for_inputs_is_bounded():

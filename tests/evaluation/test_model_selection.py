@@ -6,14 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.evaluation.model_selection import (
-    COMPARABLE,
-    ENSEMBLE,
-    Ensemble,
-    choose,
-    listed,
-    negative_transfer_warning,
-)
+from paretoda.evaluation.model_selection import COMPARABLE, ENSEMBLE, Ensemble, choose, negative_transfer_warning
 
 SCORES = {"im": [0.1, 0.5, 0.9], "mixval": [0.2, 0.8, 0.7], "dev": [-0.1, -0.2, -0.9]}
 STEPS = ["step 100", "step 200", "step 300"]
@@ -84,10 +77,6 @@ def test_the_choice_does_not_depend_on_the_scales_of_the_scores(rows):
     )
     if same_order:
         assert choose(scores).index == choose(scaled).index
-
-
-def test_a_list_of_words():
-    assert [listed(w) for w in ([], ["a"], ["a", "b"], ["a", "b", "c"])] == ["", "a", "a and b", "a, b and c"]
 
 
 def test_a_fall_below_source_only_is_said_in_one_sentence():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, jaccard_score
 from torchmetrics.functional.classification import multiclass_jaccard_index
 
-from paretoda.evaluation.overlap import Scores, confusion, label_map
+from paretoda.evaluation.overlap import Scores, confusion
 from paretoda.types import IGNORE
 
 SEEDS, CLASSES = st.integers(0, 300), st.integers(2, 8)
@@ -134,9 +134,3 @@ def test_wrong_labels_and_shapes_are_refused():
         confusion(torch.tensor([2]), torch.tensor([0]), 2)
     with pytest.raises(ValueError, match="must have one shape"):
         confusion(torch.zeros(2, 2), torch.zeros(2, 3), 2)
-
-
-def test_logits_are_enlarged_before_the_class_is_chosen():
-    logits = torch.tensor([[[[4.0, 0.0]], [[0.0, 1.0]]]])
-    assert label_map(logits, (1, 5)).tolist() == [[[0, 0, 0, 0, 1]]]
-    assert label_map(torch.zeros(1, 3, 2, 2), (4, 4)).unique().tolist() == [0], "among equals the first"

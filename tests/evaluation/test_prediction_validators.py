@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretoda.evaluation.validators import BNM, IM, SND, CorrC, Entropy, SourceRisk, snd
-from paretoda.evaluation.validators.bnm import nuclear_norm
+from paretoda.evaluation.validators.bnm import nuclear_norm_per_sample
 from paretoda.evaluation.validators.corr_c import class_correlation
 from paretoda.evaluation.validators.entropy import mean_entropy
 from paretoda.evaluation.validators.im import mutual_information
@@ -50,15 +50,19 @@ def test_information_lies_between_zero_and_the_log_of_the_classes(z):
 
 
 def test_nuclear_norm_of_the_identity_is_one_and_of_uniform_predictions_the_least():
-    assert nuclear_norm(torch.eye(6)) == pytest.approx(1)
-    assert nuclear_norm(torch.full((12, 3), 1 / 3)) == pytest.approx(1 / 6)
-    assert nuclear_norm(one_hots([0, 1, 2] * 4, 3)) == pytest.approx(math.sqrt(3 / 12))
+    assert nuclear_norm_per_sample(torch.eye(6)) == pytest.approx(1)
+    assert nuclear_norm_per_sample(torch.full((12, 3), 1 / 3)) == pytest.approx(1 / 6)
+    assert nuclear_norm_per_sample(one_hots([0, 1, 2] * 4, 3)) == pytest.approx(math.sqrt(3 / 12))
 
 
 @given(logits())
 def test_the_nuclear_norm_keeps_its_bounds(z):
     n, classes = z.shape
-    assert 1 / math.sqrt(n * classes) - 1e-9 <= nuclear_norm(z.softmax(1)) <= math.sqrt(min(n, classes) / n) + 1e-9
+    assert (
+        1 / math.sqrt(n * classes) - 1e-9
+        <= nuclear_norm_per_sample(z.softmax(1))
+        <= math.sqrt(min(n, classes) / n) + 1e-9
+    )
 
 
 def test_class_correlation_is_one_for_balanced_one_hots_and_least_for_uniform_and_collapsed():
@@ -119,5 +123,5 @@ def test_the_classes_are_the_functions_of_the_targets_logits():
     z = snapshot.target.logits
     assert Entropy()(snapshot) == -mean_entropy(z) < 0
     assert IM()(snapshot) == mutual_information(z)
-    assert BNM()(snapshot) == nuclear_norm(z.double().softmax(1))
+    assert BNM()(snapshot) == nuclear_norm_per_sample(z.double().softmax(1))
     assert CorrC()(snapshot) == class_correlation(z.double().softmax(1))

@@ -10,7 +10,7 @@ from torch import nn
 
 from paretoda.evaluation.validators import TransferScore
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.transfer_score import hopkins, principal, unevenness
+from paretoda.evaluation.validators.transfer_score import hopkins, project_on_principal_axes, unevenness
 from paretoda.types import Model
 
 
@@ -49,17 +49,17 @@ def test_hopkins_of_no_spread_is_a_half(points):
 def test_principal_axes_keep_the_distances_of_points_in_a_plane():
     rng = np.random.default_rng(0)
     flat = rng.normal(size=(30, 2)) @ rng.normal(size=(2, 50))
-    small = principal(flat, 2)
+    small = project_on_principal_axes(flat, 2)
     assert small.shape == (30, 2)
     assert np.linalg.norm(small[3] - small[7]) == pytest.approx(np.linalg.norm(flat[3] - flat[7]))
-    assert principal(flat[:1], 8).shape == (1, 1)
+    assert project_on_principal_axes(flat[:1], 8).shape == (1, 1)
 
 
 def test_the_score_is_the_sum_of_its_parts():
     snapshot = clusters(50, 4, 3.0)
     features = snapshot.target.features
     order = torch.randperm(50, generator=torch.Generator().manual_seed(0))
-    cluster = hopkins(principal(features[order].double().numpy(), 8))
+    cluster = hopkins(project_on_principal_axes(features[order].double().numpy(), 8))
     information = mutual_information(snapshot.target.logits) / math.log(4)
     assert TransferScore()(snapshot) == pytest.approx(cluster + information, abs=1e-6)
     snapshot.model.head.weight.data = torch.eye(4)

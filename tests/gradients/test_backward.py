@@ -7,7 +7,7 @@ from gradients.networks import Toy, flat_grad, rows_of
 from torch import nn
 
 import paretoda
-from paretoda.core.certificates import keeps_promise
+from paretoda.core.certificates import keeps_guarantee
 from paretoda.core.problem import Guide, GuideMissingError, Move, Problem
 from paretoda.schemes import DWA, MGDA, SCHEMES, Every, Linear, ParetoDA, ParetoPaper
 
@@ -107,7 +107,7 @@ def test_the_scheme_sees_the_inner_products_and_the_step_is_m_times_their_combin
     assert report.cosines == pytest.approx((gram / np.outer(lengths, lengths))[:3, :3])
     if report.guide_cosines is not None:
         assert report.guide_cosines == pytest.approx(gram[:3, 3] / lengths[:3] / lengths[3])
-        assert keeps_promise(problem, report.alpha)
+        assert keeps_guarantee(problem, report.alpha)
 
 
 def test_the_losses_really_change_by_the_predicted_amount():

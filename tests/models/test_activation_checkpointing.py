@@ -7,8 +7,8 @@ import torch
 from torch import nn
 
 import paretoda
-from paretoda.models.activation_checkpointing import blocks_of, checkpoint_activations
-from paretoda.models.batchnorm import encode, held_out
+from paretoda.models.activation_checkpointing import checkpoint_activations, find_blocks
+from paretoda.models.batchnorm import encode, encode_held_out
 from paretoda.models.classifier import make_model
 from paretoda.models.segmentation.segmenter import make_segmenter
 from paretoda.schemes import ParetoPaper
@@ -28,7 +28,7 @@ def gradients(model, shape, bn):
     torch.manual_seed(1)
     x = torch.randn(3, 4, *shape).double()
     source, target = encode(model.encoder, x[0], x[1], bn=bn)
-    ahead = held_out(model.encoder, x[2])
+    ahead = encode_held_out(model.encoder, x[2])
     losses = [model.head(source).square().mean(), (source.mean(0) - target.mean(0)).square().mean()]
     guide = model.head(ahead).logsumexp(1).mean()
     features = [source, target, ahead]
@@ -50,7 +50,7 @@ def test_gradients_and_batchnorm_are_those_of_the_plain_network(name, bn):
     plain = make().double()
     lean = copy.deepcopy(plain)
     checkpoint_activations(lean.encoder)
-    assert len(blocks_of(lean.encoder)) == blocks
+    assert len(find_blocks(lean.encoder)) == blocks
     copied = copy.deepcopy(lean)
     grads, state = gradients(plain, shape, bn)
     for network in (lean, copied):
@@ -109,6 +109,6 @@ def test_the_layers_have_their_old_modes_in_the_second_pass():
     checkpoint_activations(lean)
     x, found = torch.randn(6, 4).double() + 1, []
     for network in (plain, lean):
-        y = held_out(network, x, statistics="running")
+        y = encode_held_out(network, x, statistics="running")
         found.append(torch.autograd.grad(y.square().sum(), list(network.parameters())))
     assert all(torch.allclose(one, two, rtol=0, atol=1e-12) for one, two in zip(*found, strict=True))

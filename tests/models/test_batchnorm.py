@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.models.batchnorm import encode, encode_held_out, frozen_statistics
 
 torch.set_num_threads(1)
 
@@ -63,7 +63,7 @@ def test_layers_without_running_statistics_stay_so(layer):
         assert torch.equal(module(x), layer(4)(x))
     assert module.track_running_stats is False
     assert list(module.buffers()) == []
-    torch.testing.assert_close(held_out(module, x, statistics="running"), module(x))
+    torch.testing.assert_close(encode_held_out(module, x, statistics="running"), module(x))
     assert module.training
 
 
@@ -87,7 +87,7 @@ def test_everything_is_restored_after_an_exception_and_after_nesting():
     with pytest.raises(ValueError, match="stop"), frozen_statistics(module), frozen_statistics(module[0]):
         raise ValueError("stop")
     with pytest.raises(RuntimeError):
-        held_out(module, torch.zeros(2, 3), statistics="running")
+        encode_held_out(module, torch.zeros(2, 3), statistics="running")
     assert state() == before
     assert [id(buffer) for buffer in module.buffers()] == buffers
 
@@ -95,7 +95,7 @@ def test_everything_is_restored_after_an_exception_and_after_nesting():
 def test_gradients_flow_through_a_frozen_forward_that_later_forwards_follow():
     module, reference = _encoder(), _encoder()
     source, target = _batches()
-    features = held_out(module, target)
+    features = encode_held_out(module, target)
     module(source)
     expected = torch.autograd.grad(reference(target).square().sum(), list(reference.parameters()))
     for ours, theirs in zip(
@@ -109,7 +109,7 @@ def test_a_later_training_forward_does_not_change_the_gradient_of_a_held_out_one
     source, target = _batches()
     module(source)
     reference = copy.deepcopy(module).eval()
-    features = held_out(module, target, statistics="running")
+    features = encode_held_out(module, target, statistics="running")
     module(100 * source)
     expected = torch.autograd.grad(reference(target).square().sum(), list(reference.parameters()))
     for ours, theirs in zip(
@@ -123,7 +123,7 @@ def test_frozen_statistics_hold_under_compilation():
     compiled = torch.compile(module, backend="eager")
     before = _buffers(module)
     x = _batches()[1]
-    frozen = held_out(compiled, x)
+    frozen = encode_held_out(compiled, x)
     _assert_same_buffers(module, before)
     torch.testing.assert_close(frozen, compiled(x))
     assert module[1].num_batches_tracked == 1
@@ -157,7 +157,7 @@ def test_held_out_data_leaves_the_running_statistics_alone(statistics):
     before = _buffers(module)
     training = copy.deepcopy(module)
     expected = training(target) if statistics == "batch" else training.eval()(target)
-    assert torch.equal(held_out(module, target, statistics=statistics), expected)
+    assert torch.equal(encode_held_out(module, target, statistics=statistics), expected)
     _assert_same_buffers(module, before)
     assert all(layer.training for layer in module.modules())
 
@@ -165,7 +165,7 @@ def test_held_out_data_leaves_the_running_statistics_alone(statistics):
 def test_only_batchnorm_changes_its_mode_for_running_statistics():
     module = nn.Sequential(nn.BatchNorm1d(5), nn.Dropout(0.5))
     torch.manual_seed(0)
-    assert (held_out(module, torch.ones(50, 5), statistics="running") == 0).any()
+    assert (encode_held_out(module, torch.ones(50, 5), statistics="running") == 0).any()
 
 
 def test_unknown_choices_are_refused():
@@ -173,4 +173,4 @@ def test_unknown_choices_are_refused():
     with pytest.raises(ValueError, match="'joint' or 'per-domain'"):
         encode(_encoder(), source, target, bn="both")
     with pytest.raises(ValueError, match="'batch' or 'running'"):
-        held_out(_encoder(), target, statistics="none")
+        encode_held_out(_encoder(), target, statistics="none")

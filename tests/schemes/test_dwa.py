@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.core.problem import AheadScheme, Move, Problem, ProblemError, Remembering
+from paretoda.core.problem import AheadScheme, Move, Problem, ProblemError, StatefulScheme
 from paretoda.schemes.dwa import DWA, dwa
 
 LOSSES = st.lists(st.floats(1e-8, 1e8), min_size=1, max_size=6)
@@ -47,7 +47,7 @@ def test_the_call_is_the_same_as_ahead():
         assert weights.alpha.tolist() == other.ahead(np.array(losses)).alpha.tolist()
         assert weights.move is Move.LEARNED
     assert isinstance(one, AheadScheme)
-    assert isinstance(one, Remembering)
+    assert isinstance(one, StatefulScheme)
 
 
 def test_a_restart_goes_on_with_the_same_bits():

@@ -10,7 +10,7 @@ from generators import FAMILIES, draw, drawn, problem_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, is_stationary, keeps_promise
+from paretoda.core.certificates import guide_slope, is_common_descent, is_critical, is_stationary, keeps_guarantee
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.problem import Guide, Move, Problem
 from paretoda.schemes import MGDA, ParetoDA, ParetoPaper
@@ -25,7 +25,7 @@ def test_our_theorem_holds_in_twelve_thousand_problems():
             for seed in range(200):
                 problem = draw(family, m, seed).problem
                 weights = scheme(problem)
-                assert keeps_promise(problem, weights.alpha), (family, m, seed)
+                assert keeps_guarantee(problem, weights.alpha), (family, m, seed)
                 assert weights.alpha.sum() == pytest.approx(1.0)
                 assert (weights.alpha >= 0).all()
                 moves[weights.move] += 1
@@ -160,7 +160,7 @@ def test_with_unit_gradients_the_scale_of_a_loss_does_not_turn_the_direction():
         two = ParetoPaper(normalise="l2")(problem_of(scale * rows, guide, np.ones(3))).alpha @ (scale * rows)
         assert one / np.linalg.norm(one) == pytest.approx(two / np.linalg.norm(two), abs=1e-6)
         problem = problem_of(rows, guide, np.ones(3))
-        assert keeps_promise(problem, ParetoPaper(normalise="l2")(problem).alpha)
+        assert keeps_guarantee(problem, ParetoPaper(normalise="l2")(problem).alpha)
 
 
 def test_the_solution_does_not_change_when_all_gradients_and_the_guide_are_scaled_by_one_factor():

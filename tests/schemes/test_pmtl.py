@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Move, Problem
 from paretoda.schemes import PMTL
-from paretoda.schemes.pmtl import outside, preference_grid
+from paretoda.schemes.pmtl import preference_grid, violated_edges
 
 
 def test_preference_vectors_are_unit_vectors_of_the_right_number():
@@ -23,7 +23,7 @@ def test_preference_vectors_are_unit_vectors_of_the_right_number():
 def test_losses_along_a_preference_vector_are_inside_its_own_region_and_no_other(m):
     grid = preference_grid(m, 3)
     for index, vector in enumerate(grid):
-        inside = [j for j in range(len(grid)) if not len(outside(5.0 * vector, grid, j))]
+        inside = [j for j in range(len(grid)) if not len(violated_edges(5.0 * vector, grid, j))]
         assert inside == [index]
 
 
@@ -42,7 +42,7 @@ def test_phase_one_lowers_every_violated_constraint_and_phase_two_the_losses_as_
     first, second = PMTL(reach=10), PMTL(reach=0)
     grid = preference_grid(case.problem.size, 4)
     index = int(np.argmax(grid.sum(axis=1)))
-    edges = outside(case.problem.losses, grid, index)
+    edges = violated_edges(case.problem.losses, grid, index)
     if not len(edges):
         return
     one, two = first(case.problem).alpha, second(case.problem).alpha

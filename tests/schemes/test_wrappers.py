@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from generators import draw, problem_of
 
-from paretoda.core.certificates import keeps_promise
+from paretoda.core.certificates import keeps_guarantee
 from paretoda.core.problem import Guide, Move, Problem
 from paretoda.schemes import DWA, MGDA, PMTL, Averaged, Every, Linear, ParetoPaper
 
@@ -75,7 +75,7 @@ def test_an_average_yields_where_it_would_break_the_promise():
     scheme, broken = Averaged(ParetoPaper(), decay=0.99), 0
     for problem in problems(300, "conflicting"):
         alpha = scheme(problem).alpha
-        assert keeps_promise(problem, alpha)
+        assert keeps_guarantee(problem, alpha)
         broken += not np.allclose(alpha, ParetoPaper()(problem).alpha)
     assert broken > 20, "the average must matter, or this tests nothing"
 

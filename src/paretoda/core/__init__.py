@@ -1,1 +1,1 @@
-"""The mathematics of small problems: inner products in, weights out. NumPy and SciPy only."""
+"""Mathematics of small problems: inner products in, weights out. NumPy and SciPy only."""

@@ -1,4 +1,4 @@
-"""Adam over a handful of numbers: what a scheme learns beside the network (Kingma and Ba, 2015)."""
+"""Adam over a few numbers that a scheme learns beside the network (Kingma and Ba, 2015)."""
 
 from __future__ import annotations
 
@@ -17,10 +17,14 @@ class Adam:
     """Learned values with their running moments, as plain lists: `dataclasses.asdict` is the whole state.
 
     Args:
-        values: the learned numbers, shape (m,).
-        mean: running mean of the slopes, shape (m,).
-        square: running mean of their squares, shape (m,).
-        steps: how many steps were taken.
+        values: Learned numbers, shape (m,).
+        mean: Running mean of the slopes, shape (m,).
+        square: Running mean of their squares, shape (m,).
+        steps: Number of steps taken.
+
+    Examples:
+        >>> [round(value, 3) for value in Adam.start(0.0, size=2).step(np.array([1.0, -1.0]), rate=0.1).values]
+        [-0.1, 0.1]
     """
 
     values: list[float]
@@ -30,11 +34,11 @@ class Adam:
 
     @classmethod
     def start(cls, value: float, size: int) -> Adam:
-        """`size` numbers, all equal to `value`, before the first step."""
+        """Return the state before the first step: `size` numbers, all equal to `value`."""
         return cls([value] * size, [0.0] * size, [0.0] * size)
 
     def step(self, slope: Vector, rate: float, decay: float = 0.0) -> Adam:
-        """The state one step down the slope, shape (m,); `decay` pulls the values towards zero through the slope."""
+        """Return the state one step down the slope, shape (m,); `decay` pulls the values towards zero."""
         values = np.array(self.values)
         slope = slope + decay * values
         steps = self.steps + 1

@@ -1,4 +1,4 @@
-"""What can be proved of a direction or a point from the inner products alone."""
+"""Properties of a direction or a point that follow from the inner products alone."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from paretoda.core.problem import Matrix, Problem, Vector
 def slopes(problem: Problem, alpha: Vector) -> Vector:
     """<g_j, d> for d = Σ alpha_i g_i, relative to the largest term max_i |A_ji|, shape (m,); 0 for a zero gradient.
 
-    Positive: objective j falls along -d, to first order.
+    A positive slope means that objective j falls along -d, to first order.
     """
     scales = np.abs(problem.gram).max(axis=1)
     return (problem.gram @ alpha) / np.where(scales > 0, scales, 1.0)
@@ -28,11 +28,17 @@ def guide_slope(problem: Problem, alpha: Vector) -> float:
 
 
 def is_common_descent(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE) -> bool:
-    """Whether no objective rises along -d, to first order and to the tolerance."""
+    """Whether no objective rises along -d, to first order and within the tolerance.
+
+    Examples:
+        >>> problem = Problem(np.array([[1.0, -0.5], [-0.5, 1.0]]), np.ones(2))
+        >>> is_common_descent(problem, np.array([0.5, 0.5])), is_common_descent(problem, np.array([1.0, 0.0]))
+        (True, False)
+    """
     return bool((slopes(problem, alpha) >= -tolerance * max(1.0, np.abs(alpha).sum())).all())
 
 
-def keeps_promise(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE) -> bool:
+def keeps_guarantee(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE) -> bool:
     """Our theorem in place of the paper's Theorem 1: either L_val falls, or no objective rises (to first order)."""
     if problem.guide is not None and guide_slope(problem, alpha) > 0:
         return True
@@ -42,7 +48,7 @@ def keeps_promise(problem: Problem, alpha: Vector, tolerance: float = TOLERANCE)
 def is_stationary(gram: Matrix, tolerance: float = 1e-12) -> bool:
     """Whether the point is Pareto stationary: no direction lowers every objective at once.
 
-    By Gordan's theorem that is so exactly when 0 lies in the convex hull of the gradients. The gradients are compared
+    By Gordan's theorem this holds exactly when 0 lies in the convex hull of the gradients. The gradients are compared
     as unit vectors, because scaling an objective changes nothing; a zero gradient is stationary by itself.
     """
     if (np.diagonal(gram) == 0).any():
@@ -55,8 +61,8 @@ def is_stationary(gram: Matrix, tolerance: float = 1e-12) -> bool:
 def is_critical(gram: Matrix, tolerance: float = 1e-12) -> bool:
     """Whether the point is Pareto critical in the paper's sense: nothing can be lowered without raising another.
 
-    By Stiemke's theorem that is so exactly when Σ w_i g_i = 0 with every w_i > 0, or: when each -g_j lies in the cone
-    of the others. It is stronger than `is_stationary`: a zero gradient alone does not make a point critical.
+    By Stiemke's theorem this holds exactly when Σ w_i g_i = 0 with every w_i > 0, that is, when each -g_j lies in the
+    cone of the others. It is stronger than `is_stationary`: a zero gradient alone does not make a point critical.
     """
     present = np.flatnonzero(np.diagonal(gram) > 0)
     units = directions(gram[np.ix_(present, present)]).factor if len(present) else np.zeros((0, 0))
@@ -65,8 +71,3 @@ def is_critical(gram: Matrix, tolerance: float = 1e-12) -> bool:
         if rest**2 > tolerance:
             return False
     return True
-
-
-def conflict(gram: Matrix) -> float:
-    """The smallest cosine between two gradients: -1 opposed, 0 indifferent; 1 where there is only one."""
-    return float(cosines(gram).min())

@@ -1,4 +1,4 @@
-"""The descent direction nearest to a wanted one: a projection onto a cone, by non-negative least squares."""
+"""Descent direction nearest to a wanted one: a projection onto a cone, by non-negative least squares."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from paretoda.core.problem import Matrix, Vector
 from paretoda.core.simplex import equal
 
 _FLOOR = 1e-12
-"""Smallest eigenvalue of the cosines that is told from zero: collinear gradients stay solvable."""
+"""Lower bound of the eigenvalues of the cosines, so that collinear gradients stay solvable."""
 
 
 def nearest_descent(gram: Matrix, dots: Vector | None = None, wanted: Vector | None = None) -> Vector:
@@ -21,12 +21,16 @@ def nearest_descent(gram: Matrix, dots: Vector | None = None, wanted: Vector | N
     is what non-negative least squares leaves over: x = x₀ + Σ μ_c c, μ >= 0, of smallest length.
 
     Args:
-        gram: A, shape (m, m).
+        gram: Gram matrix A, shape (m, m).
         dots: b = <g_i, g_v>, shape (m,), or None.
-        wanted: w >= 0, shape (m,); None: equal weights, the mean gradient.
+        wanted: Wanted weights w >= 0, shape (m,); None: equal weights, the mean gradient.
 
     Returns:
         alpha, shape (m,), not on the simplex in general; a zero gradient keeps its wanted weight.
+
+    Examples:
+        >>> nearest_descent(np.array([[1.0, 0.0], [0.0, 1.0]]))  # no conflict: the mean gradient
+        array([0.5, 0.5])
     """
     alpha = equal(len(gram)) if wanted is None else wanted.copy()
     present = np.flatnonzero(np.diagonal(gram) > 0)

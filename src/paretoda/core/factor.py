@@ -1,4 +1,4 @@
-"""A Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
+"""Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Directions:
     Args:
         norms: |g_i| relative to the longest gradient, shape (m,).
         cosines: R, shape (m, m), 1 on the diagonal; a zero gradient has cosine 0 with the others.
-        factor: F with FᵀF = R up to rounding, shape (m, m): column i is a unit vector in the place of g_i / |g_i|.
+        factor: Matrix F with FᵀF = R up to rounding, shape (m, m): column i is a unit vector in place of g_i / |g_i|.
     """
 
     norms: Vector
@@ -24,14 +24,14 @@ class Directions:
     factor: Matrix
 
 
-def lengths(gram: Matrix) -> Vector:
-    """The norms |g_i|, shape (m,); a diagonal that rounding made negative counts as zero."""
+def gradient_norms(gram: Matrix) -> Vector:
+    """Norms |g_i|, shape (m,); a diagonal that rounding made negative counts as zero."""
     return np.sqrt(np.maximum(np.diagonal(gram), 0.0))
 
 
 def cosines(gram: Matrix) -> Matrix:
     """<g_i, g_j> / |g_i| |g_j|, 1 on the diagonal, 0 beside a zero gradient."""
-    norms = lengths(gram)
+    norms = gradient_norms(gram)
     safe = np.where(norms > 0, norms, 1.0)
     result: Matrix = np.clip(gram / safe[:, None] / safe[None, :], -1.0, 1.0)
     np.fill_diagonal(result, 1.0)
@@ -39,8 +39,8 @@ def cosines(gram: Matrix) -> Matrix:
 
 
 def directions(gram: Matrix) -> Directions:
-    """Lengths, cosines and a factor of the cosines (by eigenvalues, negative rounding errors cut off)."""
-    norms = lengths(gram)
+    """Lengths, cosines and a factor of the cosines (by eigenvalues, with negative rounding errors set to 0)."""
+    norms = gradient_norms(gram)
     longest = norms.max()
     angles = cosines(gram)
     values, vectors = np.linalg.eigh(angles)

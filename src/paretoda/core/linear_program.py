@@ -1,7 +1,7 @@
 """The small linear programme of Eq. 6: max c·w over the simplex subject to A w >= r, solved exactly.
 
-Three ways, by size: a clipped triangle (m <= 3), all vertices (m <= 6), HiGHS (more). Rows and objective are scaled
-first: without it every solver errs when gradients differ by 1e4 (optimisation.md §3a).
+There are three solvers, by size: a clipped triangle (m <= 3), all vertices (m <= 6), HiGHS (more). Rows and objective
+are scaled first: without it every solver errs when gradients differ by 1e4 (optimisation.md §3a).
 """
 
 from __future__ import annotations
@@ -17,24 +17,29 @@ from paretoda.core.problem import Matrix, Vector
 from paretoda.core.simplex import onto_simplex
 
 TOLERANCE = 1e-9
-"""How far a row may miss its bound, relative to its largest coefficient: the promise of every answer."""
+"""Largest violation of a bound, relative to the largest coefficient of its row, in every solution."""
 
 _RELAXED = TOLERANCE / 2
-"""Opposite gradients can make the rounded programme empty; then the bounds give way by this much."""
+"""Relaxation of the bounds that is tried if rounding makes the programme of opposite gradients infeasible."""
 
 _ROUNDING = 1e-12
 
 
 def maximise(objective: Vector, rows: Matrix, bounds: Vector) -> Vector | None:
-    """The w on the simplex with the largest objective·w and rows @ w >= bounds, or None where there is none.
+    """The w on the simplex with the largest objective·w and rows @ w >= bounds.
 
     Args:
-        objective: shape (m,).
-        rows: shape (k, m).
-        bounds: shape (k,); -inf drops the row.
+        objective: Objective, shape (m,).
+        rows: Rows of the constraints, shape (k, m).
+        bounds: Bounds of the constraints, shape (k,); -inf drops the row.
 
     Returns:
-        A vertex of the feasible set, shape (m,). Among equal ones, the one with the largest smallest slack.
+        A vertex of the feasible set, shape (m,); among equal ones, the one with the largest smallest slack. None where
+        the set is empty.
+
+    Examples:
+        >>> maximise(np.array([1.0, 0.0]), np.array([[0.0, 1.0]]), np.array([0.25]))
+        array([0.75, 0.25])
     """
     size = len(objective)
     scales = np.abs(rows).max(axis=1, initial=0.0)
@@ -64,7 +69,7 @@ def _best(candidates: Matrix, objective: Vector, rows: Matrix, bounds: Vector) -
 
 
 def _clipped(objective: Vector, rows: Matrix, bounds: Vector) -> Vector | None:
-    """Sutherland-Hodgman: cut the simplex (a point, a segment, a triangle) by one half-space after the other."""
+    """Sutherland-Hodgman: cut the simplex (a point, a segment or a triangle) by one half-space after the other."""
     size = len(objective)
     corners = [tuple(float(i == j) for j in range(size)) for i in range(size)]
     for row, bound in zip(rows.tolist(), bounds.tolist(), strict=True):
@@ -87,7 +92,7 @@ def _clipped(objective: Vector, rows: Matrix, bounds: Vector) -> Vector | None:
 
 @cache
 def _choices(size: int, constraints: int) -> NDArray[np.int64]:
-    """Which size - 1 of the constraints are tight, shape (n, size - 1)."""
+    """Combinations of size - 1 constraints that can be tight, shape (n, size - 1)."""
     return np.array(list(combinations(range(constraints), size - 1)), dtype=np.int64)
 
 

@@ -11,7 +11,7 @@ from paretoda.core.simplex import onto_simplex
 
 
 def min_norm(gram: Matrix) -> Vector:
-    """The w on the simplex that makes wᵀAw smallest.
+    """The w on the simplex that minimises wᵀAw.
 
     The non-negative least-squares problem min wᵀAw + (Σw - 1)² has, by homogeneity, its solution on the same ray: along
     w = t v with Σv = 1 the best value is q / (1 + q) with q = vᵀAv, which grows with q. The active set of Lawson and
@@ -19,10 +19,14 @@ def min_norm(gram: Matrix) -> Vector:
     can meet.
 
     Args:
-        gram: the inner products of the gradients, shape (m, m).
+        gram: Inner products of the gradients, shape (m, m).
 
     Returns:
         The weights, shape (m,). Zero gradients share the whole weight.
+
+    Examples:
+        >>> np.round(min_norm(np.array([[1.0, 0.0], [0.0, 3.0]])), 4)  # the shorter gradient gets more weight
+        array([0.75, 0.25])
     """
     parts = directions(gram)
     zero = parts.norms == 0

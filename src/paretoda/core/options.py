@@ -9,7 +9,12 @@ from typing import TypeVar
 
 
 def hint(name: str, known: Iterable[str]) -> str:
-    """The nearest known name as a question, or the list of all."""
+    """Suggest the nearest known name as a question, or list all.
+
+    Examples:
+        >>> hint("dan", ["dann", "coral"])
+        "did you mean 'dann'?"
+    """
     names = list(known)
     near = get_close_matches(name, names, n=1)
     if near:
@@ -18,24 +23,32 @@ def hint(name: str, known: Iterable[str]) -> str:
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> str:
-    """The sentence for a name that does not exist."""
+    """Sentence for a name that does not exist.
+
+    Examples:
+        >>> unknown("scheme", "mgd", ["mgda", "linear"])
+        "there is no scheme 'mgd'; did you mean 'mgda'?"
+    """
     return f"there is no {kind} {name!r}; {hint(name, known)}"
 
 
 Options = Mapping[str, object]
-"""A part's own settings by name."""
+"""Settings of a part by name."""
 
 Part = TypeVar("Part")
 
 
 def with_options(name: str, factory: Callable[..., Part], given: Options, options: Options | None) -> Part:
-    """Call the factory with what is given and with the options.
+    """Call the factory with the given arguments and the options.
 
     Args:
-        name: of the part, for the error.
-        factory: a class or a partial of one.
-        given: arguments that are no options.
-        options: by name; None for none.
+        name: Name of the part, for the error.
+        factory: Class or a partial of one.
+        given: Arguments that are not options.
+        options: Options by name; None for none.
+
+    Raises:
+        ValueError: An option is unknown.
     """
     known = [option for option in inspect.signature(factory).parameters if option not in given]
     for option in options or {}:

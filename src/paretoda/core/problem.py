@@ -1,4 +1,4 @@
-"""What a scheme sees of a step, and what it answers: inner products in, weights out."""
+"""Problem and weights: what a scheme sees of a step, and what it returns."""
 
 from __future__ import annotations
 
@@ -13,17 +13,21 @@ Vector: TypeAlias = NDArray[np.float64]
 Matrix: TypeAlias = NDArray[np.float64]
 
 _ROUNDING = 1e-3
-"""How far a Gram matrix may miss symmetry or Cauchy-Schwarz, relative to the norms: half-precision rounding."""
+"""Tolerance of symmetry and Cauchy-Schwarz in a Gram matrix, relative to the norms: half-precision rounding."""
 _UNDERFLOW = 1e-300
-"""By how much a squared norm may be too small, because the squares of tiny entries are 0 in float64."""
+"""Amount by which a squared norm may be too small, because the squares of tiny entries are 0 in float64."""
 
 
 class ProblemError(ValueError):
     """The inner products cannot be those of gradients; the message names the entry."""
 
 
-def checked_vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
-    """A read-only copy, shape (m,), every entry finite; an error names the entry."""
+def check_vector(values: ArrayLike, name: str, length: int | None = None) -> Vector:
+    """Return a read-only copy, shape (m,), after checking that every entry is finite.
+
+    Raises:
+        ProblemError: The shape is wrong or an entry is not finite; the message names the entry.
+    """
     array = np.array(values, dtype=np.float64)
     if array.ndim != 1 or (length is not None and len(array) != length):
         wanted = "(m,)" if length is None else f"({length},)"
@@ -35,8 +39,12 @@ def checked_vector(values: ArrayLike, name: str, length: int | None = None) -> V
     return array
 
 
-def checked_gram(values: ArrayLike) -> Matrix:
-    """A read-only symmetric copy, shape (m, m), that gradients can have; an error names the entry."""
+def check_gram(values: ArrayLike) -> Matrix:
+    """Return a read-only symmetric copy, shape (m, m), after checking that gradients can have these inner products.
+
+    Raises:
+        ProblemError: They cannot; the message names the entry.
+    """
     gram = np.array(values, dtype=np.float64)
     if gram.ndim != 2 or gram.shape[0] != gram.shape[1] or not gram.size:
         raise ProblemError(f"gram must be square, (m, m) with m >= 1, got shape {gram.shape}")
@@ -59,7 +67,11 @@ def checked_gram(values: ArrayLike) -> Matrix:
 
 
 def check_dots(dots: Vector, square: float, squares: Vector) -> None:
-    """Raise unless a gradient of this squared norm can have these inner products with gradients of those."""
+    """Raise unless a gradient of this squared norm can have these inner products with gradients of those squared norms.
+
+    Raises:
+        ProblemError: It cannot; the message names the entry.
+    """
     if len(dots) != len(squares):
         raise ProblemError(f"guide.dots has {len(dots)} entries for {len(squares)} objectives")
     if not np.isnan(square):
@@ -67,7 +79,7 @@ def check_dots(dots: Vector, square: float, squares: Vector) -> None:
 
 
 def _check_products(name: str, products: Matrix | Vector, bounds: Matrix | Vector) -> None:
-    """Cauchy-Schwarz, |<a, b>| <= |a| |b|, up to rounding and underflow."""
+    """Check Cauchy-Schwarz, |<a, b>| <= |a| |b|, up to rounding and underflow."""
     for index in np.argwhere(np.abs(products) > (1 + _ROUNDING) * bounds + np.finfo(float).tiny):
         raise ProblemError(
             f"{name.format(*index)} is {products[tuple(index)]}, larger than the product of the norms, "
@@ -84,44 +96,56 @@ __all__ = [
     "Move",
     "Problem",
     "ProblemError",
-    "Remembering",
     "Scheme",
+    "StatefulScheme",
     "Vector",
     "Weights",
     "reads_guide",
 ]
 
 SMALLEST_LOSS = 1e-8
-"""Losses are raised to this value, so that the schemes that divide by them or take logarithms stay defined."""
+"""Smallest loss; smaller ones are raised to it, for schemes that divide by losses or take logarithms."""
 
 
 class GuideMissingError(ValueError):
-    """A guided scheme was asked for weights without a guide."""
+    """A guided scheme was called without a guide."""
 
 
 class Move(StrEnum):
-    """By which rule the weights were chosen; counted in every report."""
+    """Rule that chose the weights; every report counts the moves.
+
+    Examples:
+        >>> Move.DESCENT.value
+        'descent'
+    """
 
     FIXED = "fixed"  # given before the step
     HELD = "held"  # chosen at an earlier step and kept
-    LEARNED = "learned"  # from the scheme's memory or the loss values
-    GUIDED = "guided"  # the guide was followed, or obeyed
+    LEARNED = "learned"  # from the scheme's state or the loss values
+    GUIDED = "guided"  # the guide determined or constrained the weights
     BALANCE = "balance"  # towards a wanted proportion of the losses
     DESCENT = "descent"  # no objective rises
-    COMBINED = "combined"  # the scheme's own compromise, without such a promise
-    FALLBACK = "fallback"  # the programme has no solution: the scheme's documented substitute
-    SAFETY_NET = "safety-net"  # numerical failure: the exact min-norm weights
-    SKIPPED = "skipped"  # a non-finite step, handed to the gradient scaler
+    COMBINED = "combined"  # the scheme's own compromise, without such a guarantee
+    FALLBACK = "fallback"  # the programme has no solution; the scheme's documented substitute
+    SAFETY_NET = "safety-net"  # numerical failure; the exact min-norm weights
+    SKIPPED = "skipped"  # a non-finite step, left to the gradient scaler
 
 
 @dataclass(frozen=True, eq=False)
 class Guide:
-    """The inner products of the objectives' gradients with the guide's.
+    """Inner products of the objectives' gradients with the guide's gradient.
 
     Args:
         dots: ⟨g_i, g_v⟩, shape (m,).
-        square: ⟨g_v, g_v⟩; NaN where it was not measured.
-        loss: L_val, non-negative where the theory holds; infinite where it was not measured.
+        square: ⟨g_v, g_v⟩; NaN if it was not measured.
+        loss: L_val, non-negative where the theory holds; infinite if it was not measured.
+
+    Raises:
+        ProblemError: An entry is not finite, or the squared norm is negative.
+
+    Examples:
+        >>> Guide(dots=[0.5, -0.1], square=1.0, loss=0.3).loss
+        0.3
     """
 
     dots: Vector
@@ -129,7 +153,7 @@ class Guide:
     loss: float = float("inf")
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "dots", checked_vector(self.dots, "guide.dots"))
+        object.__setattr__(self, "dots", check_vector(self.dots, "guide.dots"))
         if self.square < 0 or np.isinf(self.square):
             raise ProblemError(f"guide.square is {self.square}: it is a squared norm")
         if np.isnan(self.loss):
@@ -142,9 +166,17 @@ class Problem:
 
     Args:
         gram: A_ij = ⟨g_i, g_j⟩, shape (m, m), in the metric of the step.
-        losses: L_i, shape (m,); values under 1e-8 are raised to it.
-        guide: the held-out gradient's inner products, where there is a guide.
-        roles: what each objective is ("source", "alignment", "target", ...); empty, or one a row.
+        losses: L_i, shape (m,); values below 1e-8 are raised to it.
+        guide: Inner products with the held-out gradient, if there is a guide.
+        roles: Role of each objective ("source", "alignment", "target", ...); empty, or one per row.
+
+    Raises:
+        ProblemError: No gradients have these inner products; the message names the entry.
+
+    Examples:
+        >>> problem = Problem(gram=[[1.0, -0.5], [-0.5, 2.0]], losses=[0.7, 0.2])
+        >>> problem.size
+        2
     """
 
     gram: Matrix
@@ -153,8 +185,8 @@ class Problem:
     roles: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        gram = checked_gram(self.gram)
-        losses = np.maximum(checked_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
+        gram = check_gram(self.gram)
+        losses = np.maximum(check_vector(self.losses, "losses", len(gram)), SMALLEST_LOSS)
         losses.setflags(write=False)
         object.__setattr__(self, "gram", gram)
         object.__setattr__(self, "losses", losses)
@@ -165,11 +197,15 @@ class Problem:
 
     @property
     def size(self) -> int:
-        """The number m of objectives."""
+        """Number m of objectives."""
         return len(self.losses)
 
     def need_guide(self, scheme: str) -> Guide:
-        """The guide, or an error that says which scheme wants one and how to give it."""
+        """Return the guide.
+
+        Raises:
+            GuideMissingError: There is none; the message says which scheme needs one and how to pass it.
+        """
         if self.guide is None:
             raise GuideMissingError(
                 f"the scheme {scheme!r} needs a guide: pass guide=, the loss on held-out target data "
@@ -180,55 +216,71 @@ class Problem:
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """What a scheme chose: the step goes along m Σ alpha_i g_i.
+    """Weights that a scheme chose: the step goes along m Σ alpha_i g_i.
 
     Args:
-        alpha: shape (m,); 1/m everywhere is the plain sum of the losses.
-        move: the rule that chose it.
+        alpha: Weights, shape (m,); 1/m everywhere is the plain sum of the losses.
+        move: Rule that chose them.
+
+    Raises:
+        ProblemError: A weight is not finite.
+
+    Examples:
+        >>> Weights([0.5, 0.5], Move.FIXED).alpha
+        array([0.5, 0.5])
     """
 
     alpha: Vector
     move: Move = field(default=Move.COMBINED)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", checked_vector(self.alpha, "alpha"))
+        object.__setattr__(self, "alpha", check_vector(self.alpha, "alpha"))
 
 
 class Scheme(Protocol):
-    """Anything that turns a problem into weights.
+    """Callable from a problem to weights.
 
-    A class may say `guided = True` (it reads the guide; without one it raises GuideMissingError) or `guided = False`
-    (the guide's gradient need not be computed); where it says nothing, a guide that is given is computed.
+    A class may define `guided = True` (it reads the guide, and raises GuideMissingError without one) or `guided =
+    False` (the guide's gradient need not be computed); without the attribute, a given guide is computed.
+
+    Examples:
+        >>> class First:
+        ...     guided = False
+        ...
+        ...     def __call__(self, problem):
+        ...         return Weights(np.eye(problem.size)[0], Move.FIXED)
+        >>> First()(Problem([[1.0, 0.0], [0.0, 1.0]], [0.7, 0.2])).alpha
+        array([1., 0.])
     """
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         ...
 
 
 @runtime_checkable
 class AheadScheme(Protocol):
-    """A scheme that can know its weights before any gradient: then one ordinary backward pass is enough."""
+    """Scheme that can know its weights before any gradient, so that one ordinary backward pass is enough."""
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         ...
 
     def ahead(self, losses: Vector, /) -> Weights | None:
-        """The weights of this step from the losses alone, or None: the inner products are needed."""
+        """Return the weights of this step from the losses alone, or None if the inner products are needed."""
         ...
 
 
 @runtime_checkable
-class Remembering(Protocol):
-    """A scheme with memory: what it must keep over a restart, as plain numbers and lists."""
+class StatefulScheme(Protocol):
+    """Scheme with a state that must survive a restart, as plain numbers and lists."""
 
     def state_dict(self) -> dict[str, object]:
-        """The memory, as plain Python numbers, lists and dictionaries."""
+        """Return the state as plain Python numbers, lists and dictionaries."""
         ...
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Take up the memory of an earlier `state_dict`."""
+        """Restore the state that `state_dict` returned."""
         ...
 
 

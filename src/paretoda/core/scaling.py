@@ -1,4 +1,4 @@
-"""Objectives measured in other units: the same directions, other lengths."""
+"""Objectives in other units: the same directions, other lengths."""
 
 from __future__ import annotations
 
@@ -13,8 +13,12 @@ from paretoda.core.simplex import onto_simplex
 Normalise: TypeAlias = Literal["none", "l2", "loss", "loss+"]
 
 
-def lengths(problem: Problem, by: Normalise) -> Vector:
-    """What each gradient is divided by: 1, its norm, its loss, or their product; 1 for a zero gradient."""
+def scale_factors(problem: Problem, by: Normalise) -> Vector:
+    """Divisor of each gradient: 1, its norm, its loss, or their product; 1 for a zero gradient.
+
+    Raises:
+        ValueError: The normalisation is unknown.
+    """
     norms = np.sqrt(np.diagonal(problem.gram))
     factors = {
         "none": np.ones(problem.size),
@@ -27,12 +31,12 @@ def lengths(problem: Problem, by: Normalise) -> Vector:
     return np.where(factors[by] > 0, factors[by], 1.0)
 
 
-def rescaled(problem: Problem, by: Vector) -> Problem:
-    """The problem of the gradients g_i / by_i."""
+def rescale(problem: Problem, by: Vector) -> Problem:
+    """Return the problem of the gradients g_i / by_i."""
     guide = problem.guide and replace(problem.guide, dots=problem.guide.dots / by)
     return replace(problem, gram=problem.gram / by[:, None] / by[None, :], guide=guide)
 
 
-def in_own_units(weights: Vector, by: Vector) -> Vector:
-    """Simplex weights for g_i along the direction that `weights` give for g_i / by_i."""
+def undo_scaling(weights: Vector, by: Vector) -> Vector:
+    """Return simplex weights for g_i along the direction that `weights` give for g_i / by_i."""
     return onto_simplex(weights / by)

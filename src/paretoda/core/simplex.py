@@ -10,12 +10,12 @@ from paretoda.core.problem import Matrix, Vector
 
 
 def equal(size: int) -> Vector:
-    """The centre of the simplex, 1/m everywhere: the plain sum of the losses."""
+    """Centre of the simplex, 1/m everywhere: the plain sum of the losses."""
     return np.full(size, 1.0 / size)
 
 
 def onto_simplex(weights: Vector) -> Vector:
-    """The same weights without rounding errors: negative ones cut off, the sum 1."""
+    """Remove rounding errors from weights: negative ones become 0, and the sum 1."""
     positive = np.maximum(weights, 0.0)
     result: Vector = positive / positive.sum()
     return result

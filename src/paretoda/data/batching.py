@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.distributed.collectives import Processes
 
 
@@ -67,7 +67,7 @@ Positions = NDArray[np.int64]
 @lru_cache(maxsize=512)
 def permutation(seed: int, stream: str, epoch: int, size: int) -> Positions:
     """Return the order of one epoch, always the same for the same arguments."""
-    places = np.random.default_rng(derived_seed(seed, stream, epoch)).permutation(size)
+    places = np.random.default_rng(derive_seed(seed, stream, epoch)).permutation(size)
     places.flags.writeable = False  # the cache hands out the same array again
     return places
 
@@ -119,7 +119,7 @@ def split_positions(count: int, share: float, seed: int, stream: str) -> tuple[P
         seed: Seed of the run.
         stream: Name of the random stream.
     """
-    order = np.random.default_rng(derived_seed(seed, stream)).permutation(count)
+    order = np.random.default_rng(derive_seed(seed, stream)).permutation(count)
     held = _held_out_count(count, share)
     return np.sort(order[held:]), np.sort(order[:held])
 
@@ -146,7 +146,7 @@ def stratified_split(labels: NDArray[np.int64], share: float, seed: int, stream:
     out = np.zeros(len(labels), dtype=bool)
     for cls in np.flatnonzero(held):
         places = np.flatnonzero(labels == cls)
-        order = np.random.default_rng(derived_seed(seed, stream, int(cls))).permutation(len(places))
+        order = np.random.default_rng(derive_seed(seed, stream, int(cls))).permutation(len(places))
         out[places[order[: held[cls]]]] = True
     return np.flatnonzero(~out), np.flatnonzero(out)
 

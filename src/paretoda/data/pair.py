@@ -13,7 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, balanced_order, batch_generator, endless_order
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.prefetching import prefetch_batches
@@ -274,7 +274,7 @@ class DomainPair(Pair):
     ) -> tuple[Tensor, Tensor, Tensor]:
         source_generator, target_generator = (
             batch_generator(
-                derived_seed(self.settings.seed, f"augment-{stream}", step), self.settings.batch_size, processes
+                derive_seed(self.settings.seed, f"augment-{stream}", step), self.settings.batch_size, processes
             )
             for stream in ("source", "target")
         )

@@ -17,7 +17,7 @@ from torch import Tensor
 from paretoda.estimator.domains import Array, check_rows, encode_labels, find_source_rows
 from paretoda.estimator.estimators import Adapted, make_batches
 from paretoda.evaluation.predictions import domain_outputs
-from paretoda.evaluation.validators import validator
+from paretoda.evaluation.validators import make_validator
 from paretoda.types import Snapshot, Source
 
 _READ_SOURCE = frozenset({"dev", "source-risk"})
@@ -53,7 +53,7 @@ class LabelFreeScorer:
         source = np.zeros(len(rows), bool) if sample_domain is None else find_source_rows(sample_domain, len(rows))
         if source.all():
             raise ValueError(f"the scorer {self.name!r} scores target rows, but sample_domain has none")
-        return validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
+        return make_validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request `sample_domain` if the metadata routing of scikit-learn is enabled."""
@@ -99,7 +99,7 @@ def scorer(name: str) -> LabelFreeScorer:
         >>> score(model, X, None, domain) > score(untrained, X, None, domain)
         True
     """
-    validator(name)
+    make_validator(name)
     return LabelFreeScorer(name)
 
 

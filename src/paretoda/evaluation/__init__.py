@@ -1,1 +1,1 @@
-"""Evaluation: predictions of whole sets, metrics, validators that need no target label, and the one oracle."""
+"""Evaluation: predictions of whole sets, metrics, validators that need no target label, and the oracle."""

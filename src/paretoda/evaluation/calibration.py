@@ -1,9 +1,9 @@
-"""Confidence that means something, without a label of the target: one temperature for all logits (Guo et al., 2017).
+"""Calibrated confidence without target labels: one temperature for all logits (Guo et al., 2017).
 
-It is fitted to the labels of the held-out source, and changes no predicted class. Weights for samples that look like
-the target, as in "Transferable Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020), can
-be given, and runs give none: with few held-out samples a handful of them decides, and on our data nothing was gained
-(docs/using-the-model.md).
+It is fitted to the labels of the held-out source and changes no predicted class. Weights that emphasise samples similar
+to the target, as in "Transferable Calibration with Lower Bias and Variance in Domain Adaptation" (Wang et al., 2020),
+can be given, but runs give none: with few held-out samples a handful of them decides, and on our data nothing was
+gained (docs/using-the-model.md).
 """
 
 from __future__ import annotations
@@ -18,16 +18,24 @@ from torch import Tensor
 from paretoda.types import Snapshot
 
 _LEAST, _MOST = 1.0, 20.0
-"""A model is not made more certain than it is: a held-out source without a mistake would make it so without end."""
+"""Range of the temperature; below 1 a held-out source without a mistake would make a model arbitrarily certain."""
 
 
 def fit_temperature(logits: Tensor, labels: Tensor, weights: Tensor | None = None) -> float:
     """The temperature with the least weighted mean of -log p(label), p = softmax(logits / temperature).
 
     Args:
-        logits: shape (n, K), n >= 1.
-        labels: shape (n,).
-        weights: of the samples, none negative, shape (n,); None: all alike.
+        logits: Logits, shape (n, K), n >= 1.
+        labels: Labels, shape (n,).
+        weights: Weights of the samples, non-negative, shape (n,); None: all are equal.
+
+    Returns:
+        The temperature, from 1 to 20.
+
+    Examples:
+        >>> logits = torch.tensor([[4.0, 0.0], [4.0, 0.0], [4.0, 0.0], [4.0, 0.0]])
+        >>> fit_temperature(logits, torch.tensor([0, 0, 0, 1])) > 1  # too certain for 3 of 4 right
+        True
     """
     scores, places = logits.double(), labels.long().unsqueeze(1)
     shares = torch.ones(len(labels), dtype=torch.float64) if weights is None else weights.double()
@@ -44,10 +52,10 @@ def fit_temperature(logits: Tensor, labels: Tensor, weights: Tensor | None = Non
 
 
 def source_temperature(snapshot: Snapshot) -> float | None:
-    """The temperature by the held-out source; None where there is none, or a logit is not finite.
+    """The temperature that calibrates the held-out source; None without samples, or where a logit is not finite.
 
     Args:
-        snapshot: of the model that is calibrated.
+        snapshot: Snapshot of the model that is calibrated.
     """
     held_out = snapshot.held_out_source
     if len(held_out.labels) == 0 or not bool(held_out.logits.isfinite().all()):
@@ -55,8 +63,16 @@ def source_temperature(snapshot: Snapshot) -> float | None:
     return fit_temperature(held_out.logits.cpu(), held_out.labels.cpu())
 
 
-def checked_temperature(value: Any) -> float | None:
-    """A temperature as a file says it; a ValueError where it is none."""
+def parse_temperature(value: Any) -> float | None:
+    """Return a temperature that was read from a file.
+
+    Raises:
+        ValueError: It is not a positive number.
+
+    Examples:
+        >>> parse_temperature(2), parse_temperature(None)
+        (2.0, None)
+    """
     if value is None:
         return None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not (isfinite(value) and value > 0):

@@ -1,6 +1,6 @@
-"""How good predictions are, given the labels: fractions 0..1, and never NaN.
+"""Metrics of predictions, given the labels: fractions 0..1, and never NaN.
 
-A class without a sample has no recall: it is left out of `per_class_recall` and of its mean, it does not count as 0.
+A class without a sample has no recall: it is left out of `per_class_recall` and of its mean, and does not count as 0.
 """
 
 from __future__ import annotations
@@ -10,23 +10,35 @@ from torch import Tensor
 
 
 def accuracy(predicted: Tensor, labels: Tensor) -> float:
-    """The share of samples whose predicted class is their label.
+    """Share of samples whose predicted class is their label.
 
     Args:
-        predicted: classes, shape (n,), n >= 1.
-        labels: shape (n,).
+        predicted: Predicted classes, shape (n,), n >= 1.
+        labels: Labels, shape (n,).
+
+    Examples:
+        >>> accuracy(torch.tensor([0, 1, 1, 2]), torch.tensor([0, 1, 2, 2]))
+        0.75
     """
     _check(predicted, labels)
     return float((predicted == labels).double().mean())
 
 
 def confusion_matrix(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
-    """How often label i was predicted as class j: shape (K, K), int64, rows are labels.
+    """Number of times that label i was predicted as class j: shape (K, K), int64, rows are labels.
 
     Args:
-        predicted: classes, shape (n,), in 0..K-1.
-        labels: shape (n,), in 0..K-1.
-        classes: the number K.
+        predicted: Predicted classes, shape (n,), in 0..K-1.
+        labels: Labels, shape (n,), in 0..K-1.
+        classes: Number of classes K.
+
+    Raises:
+        ValueError: The shapes differ, or a class is out of range.
+
+    Examples:
+        >>> confusion_matrix(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), classes=2)
+        tensor([[1, 1],
+                [0, 1]])
     """
     _check(predicted, labels)
     for name, values in (("predictions", predicted), ("labels", labels)):
@@ -36,12 +48,16 @@ def confusion_matrix(predicted: Tensor, labels: Tensor, classes: int) -> Tensor:
 
 
 def per_class_recall(predicted: Tensor, labels: Tensor, classes: int) -> dict[int, float]:
-    """Class -> the share of its samples that were found; only classes that have samples are listed.
+    """Class -> share of its samples that were predicted as it, for classes that have samples.
 
     Args:
-        predicted: classes, shape (n,).
-        labels: shape (n,).
-        classes: the number K.
+        predicted: Predicted classes, shape (n,).
+        labels: Labels, shape (n,).
+        classes: Number of classes K.
+
+    Examples:
+        >>> per_class_recall(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), classes=3)
+        {0: 0.5, 1: 1.0}
     """
     matrix = confusion_matrix(predicted, labels, classes).double()
     samples, found = matrix.sum(dim=1).tolist(), matrix.diagonal().tolist()
@@ -49,24 +65,32 @@ def per_class_recall(predicted: Tensor, labels: Tensor, classes: int) -> dict[in
 
 
 def mean_per_class(predicted: Tensor, labels: Tensor, classes: int) -> float:
-    """The mean of the recalls of the classes that have samples: the score of VisDA.
+    """Mean of the recalls of the classes that have samples: the score of VisDA.
 
     Args:
-        predicted: classes, shape (n,).
-        labels: shape (n,).
-        classes: the number K.
+        predicted: Predicted classes, shape (n,).
+        labels: Labels, shape (n,).
+        classes: Number of classes K.
+
+    Examples:
+        >>> mean_per_class(torch.tensor([0, 1, 1]), torch.tensor([0, 1, 0]), classes=3)
+        0.75
     """
     recalls = per_class_recall(predicted, labels, classes)
     return sum(recalls.values()) / len(recalls)
 
 
 def expected_calibration_error(logits: Tensor, labels: Tensor, bins: int = 15) -> float:
-    """How far the confidence is from the accuracy, averaged over bins of equal width (Guo et al., 2017).
+    """Difference between confidence and accuracy, averaged over bins of equal width (Guo et al., 2017).
 
     Args:
-        logits: shape (n, K).
-        labels: shape (n,).
-        bins: half-open [a, b), the last one closed.
+        logits: Logits, shape (n, K).
+        labels: Labels, shape (n,).
+        bins: Number of bins, half-open [a, b), the last one closed.
+
+    Examples:
+        >>> expected_calibration_error(torch.zeros(2, 2), torch.tensor([0, 1]))  # confidence 1/2, accuracy 1/2
+        0.0
     """
     confidence, predicted = logits.double().softmax(dim=1).max(dim=1)
     _check(predicted, labels)
@@ -77,12 +101,16 @@ def expected_calibration_error(logits: Tensor, labels: Tensor, bins: int = 15) -
 
 
 def selective(probabilities: Tensor, labels: Tensor, threshold: float) -> dict[str, float | None]:
-    """The share of samples that are answered, and the accuracy on these: None where there are none.
+    """Share of samples that are answered, and the accuracy on these; None where there are none.
 
     Args:
-        probabilities: shape (n, K).
-        labels: shape (n,).
-        threshold: samples with a lower confidence are not answered.
+        probabilities: Probabilities, shape (n, K).
+        labels: Labels, shape (n,).
+        threshold: Confidence below which a sample is not answered.
+
+    Examples:
+        >>> selective(torch.tensor([[0.9, 0.1], [0.6, 0.4]]), torch.tensor([0, 1]), threshold=0.8)
+        {'coverage': 0.5, 'selective_accuracy': 1.0}
     """
     confidence, predicted = probabilities.max(dim=1)
     _check(predicted, labels)

@@ -1,4 +1,4 @@
-"""Which checkpoint to keep, chosen without a label, and a warning where adaptation made the model worse."""
+"""Choice of a checkpoint without labels, and a warning where adaptation made the model worse."""
 
 from __future__ import annotations
 
@@ -9,21 +9,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from paretoda.core.wording import join_words
+
 ENSEMBLE = ("im", "mixval", "dev")
-"""One witness of each kind, so that no kind outvotes another: `im` looks at the predictions, `mixval` at how the model
-behaves between samples, `dev` at labelled errors carried over to the target. The others repeat one of these (`bnm`,
-`corr-c` and half of `transfer-score` are close to `im`), know nothing of the target (`source-risk`) or like collapse
-(`entropy`, `snd`). Chosen by this argument, not by looking at target labels."""
+"""One validator of each kind, so that no kind outvotes another: `im` scores the predictions, `mixval` the behaviour of
+the model between samples, `dev` the labelled errors transferred to the target. The others repeat one of these (`bnm`,
+`corr-c` and half of `transfer-score` are close to `im`), do not use the target (`source-risk`) or favour collapse
+(`entropy`, `snd`). The choice follows from this argument, not from target labels."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What was chosen.
+    """Chosen candidate.
 
     Args:
-        index: of the chosen candidate.
-        votes: validator -> the candidate that it would choose alone; the chosen one where that is as good.
-        sentence: the same in plain words.
+        index: Index of the chosen candidate.
+        votes: Validator -> the candidate that it would choose alone; the chosen one where that is as good.
+        sentence: The choice in words.
+
+    Examples:
+        >>> Choice(index=1, votes={"im": 1}, sentence="By im: step 100.").index
+        1
     """
 
     index: int
@@ -33,30 +39,48 @@ class Choice:
 
 @dataclass(frozen=True)
 class Ensemble:
-    """The mean rank of every candidate over several validators: scales and outliers do not matter.
+    """Mean rank of every candidate over several validators: scales and outliers have no effect.
 
     Args:
-        names: of the validators.
+        names: Names of the validators.
+
+    Examples:
+        >>> Ensemble(("im", "dev"))({"im": [0.1, 0.9, 0.5], "dev": [-0.3, -0.1, -0.2]}).tolist()
+        [1.0, 3.0, 2.0]
     """
 
     names: tuple[str, ...] = ENSEMBLE
 
     def __call__(self, scores: Mapping[str, Sequence[float]]) -> NDArray[np.float64]:
-        """Mean ranks, shape (candidates,), higher is better; equal scores share their rank, NaN ranks last."""
+        """Return the mean ranks, shape (candidates,), higher is better; equal scores share their rank, NaN ranks last.
+
+        Raises:
+            ValueError: There are no scores of a validator.
+        """
         if missing := [name for name in self.names if name not in scores]:
-            raise ValueError(f"no scores of {', '.join(missing)}; there are those of {', '.join(scores) or 'nobody'}")
+            raise ValueError(f"no scores of {', '.join(missing)}; there are those of {', '.join(scores) or 'none'}")
         ranks = [rankdata(_finite(scores[name]), method="average") for name in self.names]
         mean: NDArray[np.float64] = np.mean(ranks, axis=0)
         return mean
 
 
 def choose(scores: Mapping[str, Sequence[float]], rule: str = "ensemble", names: Sequence[str] = ()) -> Choice:
-    """The candidate with the highest score or mean rank; among equals the last, which was trained longest.
+    """Choose the candidate with the highest score or mean rank; among equals the last, which was trained longest.
 
     Args:
-        scores: validator -> the score of every candidate, higher is better.
-        rule: a validator's name, several joined by "+", or "ensemble" for `ENSEMBLE`.
-        names: of the candidates, for the sentence; numbered where there are none.
+        scores: Validator -> the score of every candidate, higher is better.
+        rule: Name of a validator, several joined by "+", or "ensemble" for `ENSEMBLE`.
+        names: Names of the candidates, for the sentence; without them they are numbered.
+
+    Returns:
+        The choice, with the votes of all validators and a sentence.
+
+    Raises:
+        ValueError: The validators scored different numbers of candidates, or none.
+
+    Examples:
+        >>> choose({"im": [0.1, 0.9], "snd": [2.0, 1.0]}, rule="im", names=["step 50", "step 100"]).sentence
+        'By im: step 100; the validators disagree: snd would take step 50.'
     """
     lengths = {len(values) for values in scores.values()}
     if len(lengths) != 1 or 0 in lengths:
@@ -72,7 +96,7 @@ def choose(scores: Mapping[str, Sequence[float]], rule: str = "ensemble", names:
 
 
 def _finite(values: Sequence[float]) -> NDArray[np.float64]:
-    """A candidate whose score is not a number, a diverged one, is never the best."""
+    """Scores with NaN replaced, so that a diverged candidate is never the best."""
     scores = np.asarray(values, dtype=np.float64)
     return np.where(np.isnan(scores), -np.inf, scores)
 
@@ -82,39 +106,43 @@ def _last_best(values: NDArray[np.float64]) -> int:
 
 
 def _sentence(members: tuple[str, ...], index: int, votes: Mapping[str, int], names: Sequence[str]) -> str:
-    by = members[0] if len(members) == 1 else f"the mean rank of {listed(members)}"
+    by = members[0] if len(members) == 1 else f"the mean rank of {join_words(members)}"
     others = {name: vote for name, vote in votes.items() if vote != index}
     if not others:
         return f"By {by}: {names[index]}" + (", and no validator disagrees." if len(votes) > 1 else ".")
     camps = {vote: [name for name in others if others[name] == vote] for vote in others.values()}
-    against = listed([f"{listed(camp)} would take {names[vote]}" for vote, camp in camps.items()])
+    against = join_words([f"{join_words(camp)} would take {names[vote]}" for vote, camp in camps.items()])
     return f"By {by}: {names[index]}; the validators disagree: {against}."
 
 
-def listed(words: Sequence[str]) -> str:
-    """The words as a list in a sentence: "a", "a and b", "a, b and c"."""
-    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
-
-
 COMPARABLE = ("im", "bnm", "corr-c", "mixval")
-"""Validators whose scores mean the same for two different models on one target."""
+"""Validators whose scores are comparable between two models on one target."""
 
 MARGIN = 0.01
-"""Relative fall below which two scores count as equal."""
+"""Relative difference below which two scores count as equal."""
 
 
 def negative_transfer_warning(adapted: Mapping[str, float], source_only: Mapping[str, float]) -> str | None:
-    """One sentence where a comparable validator puts the adapted model below the source-only one, None where none does.
+    """Warn in one sentence if a comparable validator scores the adapted model below the source-only one.
 
     Args:
-        adapted: validator -> score of the adapted model.
-        source_only: the same of the model trained on the source alone.
+        adapted: Validator -> score of the adapted model.
+        source_only: Validator -> score of the model trained on the source alone.
+
+    Returns:
+        The sentence; None if no validator scores the adapted model lower.
+
+    Examples:
+        >>> negative_transfer_warning({"im": 1.2}, {"im": 1.0}) is None
+        True
+        >>> negative_transfer_warning({"im": 0.5}, {"im": 1.0}).split(":")[0]
+        'Adaptation has probably made the model worse on the target'
     """
     known = [name for name in COMPARABLE if name in adapted and name in source_only]
     fallen = [name for name in known if not adapted[name] >= source_only[name] - MARGIN * abs(source_only[name])]
     if not fallen:
         return None
-    numbers = listed([f"{name} {adapted[name]:.3f} instead of {source_only[name]:.3f}" for name in fallen])
+    numbers = join_words([f"{name} {adapted[name]:.3f} instead of {source_only[name]:.3f}" for name in fallen])
     doubt = "has probably" if len(fallen) == len(known) else "may have"
     share = f"{len(fallen)} of {len(known)} label-free validators"
     return (

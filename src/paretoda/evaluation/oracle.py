@@ -1,4 +1,4 @@
-"""The only place that target labels enter: every name says oracle, and so does every number that comes from here."""
+"""The only place where target labels are used: every name and every number that comes from here says oracle."""
 
 from __future__ import annotations
 
@@ -10,41 +10,37 @@ from paretoda.types import Objective, Source, Target
 
 
 def oracle_accuracy(logits: Tensor, oracle_labels: Tensor) -> float:
-    """The share of target samples that are classified rightly; no training may see it.
+    """Share of target samples that are classified correctly; it must not influence training.
 
     Args:
-        logits: of the target, shape (n, K).
-        oracle_labels: of the target, shape (n,).
+        logits: Logits of the target, shape (n, K).
+        oracle_labels: Labels of the target, shape (n,).
+
+    Examples:
+        >>> import torch
+        >>> oracle_accuracy(torch.eye(3), torch.tensor([0, 1, 0]))
+        0.6666666666666666
     """
     return accuracy(logits.argmax(dim=1), oracle_labels)
 
 
 def oracle_mean_per_class(logits: Tensor, oracle_labels: Tensor) -> float:
-    """The mean of the recalls of the target's classes; no training may see it.
+    """Mean of the recalls of the target's classes; it must not influence training.
 
     Args:
-        logits: of the target, shape (n, K).
-        oracle_labels: of the target, shape (n,).
+        logits: Logits of the target, shape (n, K).
+        oracle_labels: Labels of the target, shape (n,).
     """
     return mean_per_class(logits.argmax(dim=1), oracle_labels, logits.shape[1])
-
-
-def oracle_best(oracle_accuracies: list[float]) -> int:
-    """The first checkpoint of the highest oracle accuracy: an upper bound for any choice, not a way to choose.
-
-    Args:
-        oracle_accuracies: oracle accuracy of each checkpoint.
-    """
-    return max(range(len(oracle_accuracies)), key=oracle_accuracies.__getitem__)
 
 
 class OracleGuide(Objective):
     """Cross-entropy of held-out target predictions to their labels: the ideal guide, for studies only.
 
-    No table lists it and no setting names it; a study puts it into a step by hand.
+    No table lists it and no setting names it; a study puts it into a step explicitly.
 
     Args:
-        oracle_labels: of the held-out target samples, in their order, shape (n,).
+        oracle_labels: Labels of the held-out target samples, in their order, shape (n,).
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:
@@ -52,17 +48,17 @@ class OracleGuide(Objective):
         self.register_buffer("oracle_labels", oracle_labels, persistent=False)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The cross-entropy on the held-out samples `target`."""
+        """Return the cross-entropy on the held-out samples `target`."""
         return functional.cross_entropy(target.logits, self.get_buffer("oracle_labels")[target.index])
 
 
 class OracleLabels(Objective):
-    """Cross-entropy to the true labels of a few target samples: what an oracle guide must be compared with.
+    """Cross-entropy to the true labels of a few target samples: the comparison for an oracle guide.
 
-    Who has labels could as well train on them. Like `OracleGuide` it is for studies only.
+    Labels that a guide could use could be trained on as well. Like `OracleGuide` it is for studies only.
 
     Args:
-        oracle_labels: of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
+        oracle_labels: Labels of the target's training part, shape (n,); -1 for every sample whose label stays unknown.
     """
 
     def __init__(self, oracle_labels: Tensor) -> None:
@@ -70,7 +66,7 @@ class OracleLabels(Objective):
         self.register_buffer("oracle_labels", oracle_labels, persistent=False)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The mean over the batch's known samples; 0 where there are none."""
+        """Return the mean over the samples of the batch with known labels; 0 where there are none."""
         labels = self.get_buffer("oracle_labels")[target.index]
         total = functional.cross_entropy(target.logits, labels, ignore_index=-1, reduction="sum")
         return total / (labels != -1).sum().clamp(min=1)

@@ -1,4 +1,4 @@
-"""How good label maps are, as Cityscapes scores them.
+"""Metrics of label maps, as Cityscapes computes them, and pixels of whole sets as rows for snapshots.
 
 One matrix of counts is filled over all images; an intersection over union is never averaged over images.
 """
@@ -12,33 +12,27 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from paretoda.maps import enlarged
 from paretoda.types import IGNORE
 
 
-def label_map(logits: Tensor, size: tuple[int, int]) -> Tensor:
-    """The class with the largest logit, enlarged first; among equals the first.
-
-    Args:
-        logits: shape (n, K, h, w).
-        size: (H, W), of the labels.
-
-    Returns:
-        Shape (n, H, W), int64.
-    """
-    return enlarged(logits, size).argmax(1)
-
-
 def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
-    """How often a pixel of class i was predicted as j; counts of several images add up.
+    """Number of times that a pixel of class i was predicted as j; counts of several images add up.
 
     Args:
-        truth: labels, any shape, in 0..K-1, or `IGNORE`, where nothing counts.
-        prediction: of the same shape; what lies outside 0..K-1 is no class, and wrong.
-        classes: the number K.
+        truth: Labels, any shape, in 0..K-1, or `IGNORE` for pixels that do not count.
+        prediction: Predicted classes, of the same shape; values outside 0..K-1 are wrong predictions of no class.
+        classes: Number of classes K.
 
     Returns:
         Shape (K, K + 1), int64: rows are labels, the last column counts predictions that are no class.
+
+    Raises:
+        ValueError: The shapes differ, or a label is out of range.
+
+    Examples:
+        >>> confusion(torch.tensor([0, 0, 1, IGNORE]), torch.tensor([0, 1, 1, 0]), classes=2)
+        tensor([[1, 1, 0],
+                [0, 1, 0]])
     """
     if truth.shape != prediction.shape:
         raise ValueError(f"labels {tuple(truth.shape)} and predictions {tuple(prediction.shape)} must have one shape")
@@ -53,13 +47,17 @@ def confusion(truth: Tensor, prediction: Tensor, classes: int) -> Tensor:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a matrix of counts says, as fractions 0..1.
+    """Scores of a matrix of counts, as fractions 0..1.
 
     Args:
-        iou: of every class; not-a-number for one that is neither there nor predicted.
-        miou: the mean over the others, or over those of them that were asked for; not-a-number where there are none.
-        counted: how many these are.
-        accuracy: the share of labelled pixels whose class was found; not-a-number where there are none.
+        iou: Intersection over union of every class; NaN for one that is neither there nor predicted.
+        miou: Mean over the other classes, or over the requested ones among them; NaN where there are none.
+        counted: Number of classes in the mean.
+        accuracy: Share of labelled pixels whose class was predicted; NaN where there are none.
+
+    Examples:
+        >>> Scores.of(confusion(torch.tensor([0, 0, 1]), torch.tensor([0, 1, 1]), classes=2)).iou
+        (0.5, 0.5)
     """
 
     iou: tuple[float, ...]
@@ -69,7 +67,7 @@ class Scores:
 
     @staticmethod
     def of(matrix: Tensor) -> Scores:
-        """The scores of counts (K, K + 1), see `confusion`."""
+        """Return the scores of counts (K, K + 1); see `confusion`."""
         classes = len(matrix)
         hits, truths = matrix.diagonal().tolist(), matrix.sum(1).tolist()
         predicted = matrix[:, :classes].sum(0).tolist()
@@ -79,7 +77,7 @@ class Scores:
         return Scores(iou, math.nan, 0, accuracy).over(range(classes))
 
     def over(self, classes: Iterable[int]) -> Scores:
-        """The same with the mean over these classes alone; pixels of the others still count as mistakes of these."""
+        """Return the same with the mean over these classes alone; pixels of other classes still count as mistakes."""
         present = [self.iou[k] for k in classes if not math.isnan(self.iou[k])]
         miou = sum(present) / len(present) if present else math.nan
         return replace(self, miou=miou, counted=len(present))

@@ -1,4 +1,4 @@
-"""What a model makes of a whole set: features and logits, in evaluation mode, without gradients, in the set's order."""
+"""Features and logits of whole sets, in evaluation mode, without gradients, in the order of the set."""
 
 from __future__ import annotations
 
@@ -14,7 +14,16 @@ from paretoda.types import Model, Source, Target
 
 @contextmanager
 def evaluation_mode(module: nn.Module) -> Iterator[None]:
-    """Inside, every layer is in evaluation mode and nothing is recorded; afterwards each has the mode it had."""
+    """Inside, every layer is in evaluation mode and nothing is recorded; afterwards each has the mode that it had.
+
+    Examples:
+        >>> layer = nn.Dropout()
+        >>> with evaluation_mode(layer):
+        ...     layer.training
+        False
+        >>> layer.training
+        True
+    """
     before = [(layer, layer.training) for layer in module.modules()]
     try:
         module.eval()
@@ -29,9 +38,20 @@ def predict(model: Model, batches: Iterable[Tensor], *, device: torch.device | s
     """Features (n, d) and logits (n, K) of all batches, on the CPU.
 
     Args:
-        model: already on `device`; its mode is restored, layer by layer.
-        batches: inputs, shape (b, ...) each; at least one sample in all.
-        device: where the batches are sent.
+        model: Model, already on `device`; its mode is restored, layer by layer.
+        batches: Inputs, shape (b, ...) each; at least one sample in all.
+        device: Device that the batches are sent to.
+
+    Returns:
+        The features and the logits.
+
+    Raises:
+        ValueError: There is no batch.
+
+    Examples:
+        >>> features, logits = predict(Model(nn.Linear(4, 8), nn.Linear(8, 3)), [torch.randn(5, 4)])
+        >>> features.shape, logits.shape
+        (torch.Size([5, 8]), torch.Size([5, 3]))
     """
     features, logits = [], []
     with evaluation_mode(model):
@@ -55,18 +75,21 @@ def domain_outputs(
 def domain_outputs(
     model: Model, batches: Iterable[Tensor], labels: Tensor | None = None, *, device: torch.device | str = "cpu"
 ) -> Source | Target:
-    """One whole set for a `Snapshot`: a `Source` where labels are given, a `Target` where not.
+    """One whole set for a `Snapshot`: a `Source` if labels are given, otherwise a `Target`.
 
     Args:
-        model: already on `device`.
-        batches: the set's inputs in its order, shape (b, ...) each.
-        labels: of the source, shape (n,); a target has none.
-        device: where the batches are sent; the results are on the CPU.
+        model: Model, already on `device`.
+        batches: Inputs of the set in its order, shape (b, ...) each.
+        labels: Labels of the source, shape (n,); a target has none.
+        device: Device that the batches are sent to; the results are on the CPU.
+
+    Raises:
+        ValueError: The numbers of samples and labels differ.
     """
     features, logits = predict(model, batches, device=device)
     index = torch.arange(len(features))
     if labels is None:
         return Target(features, logits, index)
     if len(labels) != len(features):
-        raise ValueError(f"{len(features)} samples and {len(labels)} labels: they must be as many")
+        raise ValueError(f"{len(features)} samples and {len(labels)} labels: there must be as many of both")
     return Source(features, logits, index, labels=labels.cpu())

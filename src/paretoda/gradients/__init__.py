@@ -1,4 +1,4 @@
-"""Where torch meets the mathematics: rows of gradients, their inner products, and the way back into `.grad`."""
+"""Gradients of several losses: rows of gradients, their inner products, and the combination written to `.grad`."""
 
 from paretoda.gradients.backward import backward
 from paretoda.gradients.gram import gram

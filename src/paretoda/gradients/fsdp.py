@@ -1,4 +1,4 @@
-"""Parameters that FSDP2 has spread over the processes: only `.backward()` runs the hooks that gather and sum them."""
+"""Parameters that FSDP2 has sharded over the processes: only `.backward()` runs the hooks that gather and sum them."""
 
 from __future__ import annotations
 
@@ -13,42 +13,42 @@ from paretoda.gradients.gram import Row
 
 @runtime_checkable
 class Sharding(Protocol):
-    """What `fully_shard` makes of a module, as far as it is used here."""
+    """Methods of a module after `fully_shard`, as far as they are used here."""
 
     def set_gradient_divide_factor(self, factor: float) -> None:
-        """By what the sum of all processes' gradients is divided."""
+        """Set the divisor of the sum of all processes' gradients."""
 
     def set_force_sum_reduction_for_comms(self, enable: bool) -> None:
-        """Whether nothing but sums travels."""
+        """Set whether only sums are communicated."""
 
     def set_reshard_after_forward(self, reshard_after_forward: bool) -> None:
-        """Whether the module has its own part alone between forward and backward."""
+        """Set whether the module holds its own shard alone between forward and backward."""
 
 
-def gathered(module: nn.Module | Iterable[Tensor]) -> bool:
+def is_gathered(module: nn.Module | Iterable[Tensor]) -> bool:
     """Whether a module that FSDP shards has whole parameters at present, which no optimiser knows."""
     parts = module.modules() if isinstance(module, nn.Module) else ()
-    return any(isinstance(part, Sharding) and not sharded(part.parameters()) for part in parts)
+    return any(isinstance(part, Sharding) and not is_sharded(part.parameters()) for part in parts)
 
 
-def sharded(tensors: Iterable[Tensor | None]) -> bool:
-    """Whether any of them is one process's part of a larger one (a DTensor)."""
+def is_sharded(tensors: Iterable[Tensor | None]) -> bool:
+    """Whether any of the tensors is one process's part of a larger one (a DTensor)."""
     return any(hasattr(tensor, "device_mesh") for tensor in tensors)
 
 
-def local(tensor: Tensor) -> Tensor:
-    """This process's part."""
+def local_part(tensor: Tensor) -> Tensor:
+    """Return this process's part."""
     part: Tensor = tensor.to_local() if hasattr(tensor, "to_local") else tensor
     return part
 
 
-def by_hooks(outputs: Sequence[Tensor], cotangents: Sequence[Tensor], parameters: Sequence[Tensor]) -> Row:
-    """What `.backward()` adds to the parameters' `.grad`, which is then as before.
+def backward_by_hooks(outputs: Sequence[Tensor], cotangents: Sequence[Tensor], parameters: Sequence[Tensor]) -> Row:
+    """Return what `.backward()` adds to the parameters' `.grad`, which is restored afterwards.
 
     Args:
-        outputs: of the network, with its graph.
-        cotangents: one for each.
-        parameters: all that the outputs depend on.
+        outputs: Outputs of the network, with its graph.
+        cotangents: One cotangent for each output.
+        parameters: All parameters that the outputs depend on.
     """
     before = [parameter.grad for parameter in parameters]
     try:

@@ -1,4 +1,4 @@
-"""Inner products of gradients that are spread over many tensors, in float64, without a copy of them."""
+"""Inner products of gradients that consist of many tensors, in float64, without a copy of them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import torch
 from torch import Tensor
 
 Row: TypeAlias = list[Tensor | None]
-"""One gradient: an entry for each parameter; None where the loss does not depend on it, which counts as zero."""
+"""One gradient: an entry for each parameter; None, which counts as zero, if the loss does not depend on it."""
 
 _CHUNK = 1 << 15
-"""Entries of each row that are widened to float64 at a time on a CPU: the piece of all rows stays in its cache."""
+"""Number of entries of each row that are converted to float64 at a time on a CPU, so that they stay in its cache."""
 
 
 def gram(rows: Sequence[Row], multipliers: Sequence[float]) -> Tensor:
@@ -20,10 +20,15 @@ def gram(rows: Sequence[Row], multipliers: Sequence[float]) -> Tensor:
 
     Args:
         rows: n gradients of the same parameters.
-        multipliers: λ_t, one for each parameter.
+        multipliers: Factors λ_t, one for each parameter.
 
     Returns:
         Shape (n, n), float64, on the gradients' device.
+
+    Examples:
+        >>> gram([[torch.ones(2)], [torch.tensor([1.0, -1.0])]], [1.0])
+        tensor([[2., 0.],
+                [0., 2.]], dtype=torch.float64)
     """
     present = next((tensor for row in rows for tensor in row if tensor is not None), None)
     result = torch.zeros(len(rows), len(rows), dtype=torch.float64, device=None if present is None else present.device)

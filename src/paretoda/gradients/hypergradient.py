@@ -1,4 +1,4 @@
-"""How a minimum's loss on other data changes with what defined the minimum (Lorraine et al., 2020)."""
+"""Gradient of a minimum's loss on other data with respect to what defines the minimum (Lorraine et al., 2020)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 def _product(slopes: Sequence[Tensor], inputs: Sequence[Tensor], vector: Sequence[Tensor]) -> list[Tensor]:
-    """The derivative of Σ <slopes, vector> for the inputs, the vector held fixed; the graph is kept."""
+    """Derivative of Σ <slopes, vector> by the inputs, with the vector held fixed; the graph is kept."""
     alive = [(slope, part) for slope, part in zip(slopes, vector, strict=True) if slope.requires_grad]
     found = torch.autograd.grad(
         [slope for slope, _ in alive],
@@ -31,12 +31,12 @@ def hypergradient(
     J + 1 steps of gradient descent, begun at θ, would make of φ. The authors leave out the factor η.
 
     Args:
-        train: L_train, of the parameters and of `learned`, with its graph, which is kept.
-        auxiliary: L_A, of the parameters, with its graph, which is kept.
-        parameters: θ.
+        train: L_train, a function of the parameters and of `learned`, with its graph, which is kept.
+        auxiliary: L_A, a function of the parameters, with its graph, which is kept.
+        parameters: Parameters θ.
         learned: φ, shape (p,).
-        rate: η.
-        terms: J; 0 needs no second derivative.
+        rate: Learning rate η.
+        terms: Number of terms J; 0 needs no second derivative.
 
     Returns:
         Shape (p,).

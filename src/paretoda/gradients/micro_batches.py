@@ -1,4 +1,4 @@
-"""Torch's generators as they are now, to draw the same once more."""
+"""Batches whose graph does not fit in memory: features are computed in parts, and graphs are built part by part."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from paretoda.models.batchnorm import frozen_statistics, pooled_statistics
 
 
 @dataclass(frozen=True, eq=False)
-class Chance:
-    """The state of the generators that a network on one device draws from.
+class RandomState:
+    """State of the generators that a network on one device draws from.
 
     Args:
-        device: of the network.
-        states: of the CPU's generator and, on a GPU, of that device's.
+        device: Device of the network.
+        states: States of the CPU's generator and, on a GPU, of that device's generator.
     """
 
     device: torch.device
     states: tuple[Tensor, ...]
 
     @classmethod
-    def now(cls, device: torch.device) -> Chance:
-        """As they are."""
+    def now(cls, device: torch.device) -> RandomState:
+        """Return the present state."""
         own = (torch.cuda.get_rng_state(device),) if device.type == "cuda" else ()
         return cls(device, (torch.get_rng_state(), *own))
 
     @contextmanager
     def again(self) -> Iterator[None]:
-        """Inside, they are as they were; afterwards as before."""
+        """Inside, the generators have this state; afterwards they continue as before."""
         with torch.random.fork_rng(devices=[self.device] if self.device.type == "cuda" else []):
             torch.set_rng_state(self.states[0])
             if len(self.states) > 1:
@@ -45,19 +45,33 @@ class Chance:
 
 
 class MicroBatches:
-    """The features of a batch, computed in parts without a graph; `paretoda.backward` makes the graphs part by part.
+    """Features of a batch, computed in parts without a graph; `paretoda.backward` builds the graphs part by part.
 
-    Both forward passes of a part are the same: dropout drops what it would have dropped in the whole batch, BatchNorm
-    normalises by the part and remembers the whole batch once. Other random layers draw the same for every part.
+    Both forward passes of a part are the same: dropout drops what it would have dropped in the whole batch, and
+    BatchNorm normalises by the part and updates its running statistics once for the whole batch. Other random layers
+    draw the same for every part.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        inputs: the batch; or several, of the same shape but for their rows, that BatchNorm takes for one: every part
-            has its share of each.
-        parts: how many; never more than there are rows.
-        remember: whether BatchNorm's running statistics learn of the batch.
-        keep_last: also keep what goes into the last layer of a sequential encoder, so that gradients of that layer
-            alone need no pass through the rest.
+        encoder: Network from inputs (n, ...) to features (n, ...).
+        inputs: The batch, or several batches of the same shape but for their rows, which BatchNorm treats as one: every
+            part has its share of each.
+        parts: Number of parts; never more than there are rows.
+        remember: Whether BatchNorm's running statistics are updated with the batch.
+        keep_last: Keep the input of the last layer of a sequential encoder, so that gradients of that layer alone need
+            no pass through the rest.
+
+    Raises:
+        ValueError: There are fewer than one part, or no rows.
+
+    Examples:
+        >>> from paretoda.gradients import backward
+        >>> from paretoda.schemes import MGDA
+        >>> encoder = nn.Linear(4, 2)
+        >>> batch = MicroBatches(encoder, torch.randn(8, 4), parts=4)
+        >>> losses = [batch.features.square().mean(), batch.features.mean(0).square().sum()]
+        >>> _ = backward(losses, shared=encoder, features=batch, scheme=MGDA())
+        >>> len(batch), encoder.weight.grad.shape
+        (4, torch.Size([2, 4]))
     """
 
     def __init__(
@@ -82,27 +96,29 @@ class MicroBatches:
             "device_type": device.type,
             "dtype": torch.get_autocast_dtype(device.type),
             "enabled": torch.is_autocast_enabled(device.type),
-            "cache_enabled": False,  # what is cast without a graph must not be found by a pass with one
+            "cache_enabled": False,  # casts without a graph must not be reused by a pass with one
         }
-        self._chance = Chance.now(device)
+        self._random = RandomState.now(device)
         self._below: list[Tensor] = []
-        self._last: tuple[nn.Module, Chance] | None = None
+        self._last: tuple[nn.Module, RandomState] | None = None
         with pooled_statistics(encoder) if remember else frozen_statistics(encoder):
-            self.features = self._look(keep_last and isinstance(encoder, nn.Sequential) and len(encoder) > 1)
+            self.features = self._compute_features(
+                keep_last and isinstance(encoder, nn.Sequential) and len(encoder) > 1
+            )
 
     def __len__(self) -> int:
         return len(self._parts)
 
     def split(self) -> tuple[Tensor, ...]:
-        """The features of each of the inputs."""
+        """Return the features of each of the inputs."""
         return self.features.split_with_sizes(self.sizes)
 
-    def _look(self, in_two: bool) -> Tensor:
-        """The features of all rows, a leaf that wants a gradient."""
+    def _compute_features(self, in_two: bool) -> Tensor:
+        """Return the features of all rows, a leaf that requires a gradient."""
         whole: Tensor | None = None
         for number, (rows, part) in enumerate(self._parts):
-            # The first part moves chance on as the whole batch would; the others draw the same once more.
-            with nullcontext() if number == 0 else self._chance.again(), self._as_part(rows):
+            # The first part advances the generators as the whole batch would; the others draw the same again.
+            with nullcontext() if number == 0 else self._random.again(), self._as_part(rows):
                 found = self._features_in_two(part) if in_two else self._features(self.encoder, part)
             if whole is None:
                 whole = found.new_empty((sum(self.sizes), *found.shape[1:]))
@@ -121,7 +137,7 @@ class MicroBatches:
         below = self._features(self.encoder[:-1], part)
         self._below.append(below)
         if self._last is None:
-            self._last = (self.encoder[-1], Chance.now(part.device))
+            self._last = (self.encoder[-1], RandomState.now(part.device))
         return self._features(self.encoder[-1], below)
 
     def _as_part(self, rows: Tensor) -> AbstractContextManager[None]:
@@ -129,22 +145,23 @@ class MicroBatches:
 
     @contextmanager
     def again(self, number: int, wanted: Sequence[Tensor]) -> Iterator[tuple[Tensor, Tensor]]:
-        """A part's features with a graph down to the wanted parameters, and its rows in the whole batch.
+        """Yield a part's features with a graph down to the wanted parameters, and its rows in the whole batch.
 
-        The layers stay as they are in this pass until the end of the context: checkpointed ones run once more in it.
+        The layers stay as they are in this pass until the end of the context, because checkpointed ones run again in
+        it.
         """
         rows, part = self._parts[number]
-        network, chance = self.encoder, self._chance
+        network, random = self.encoder, self._random
         if self._last is not None and _has_all(self._last[0], wanted):
-            (network, chance), part = self._last, self._below[number]
+            (network, random), part = self._last, self._below[number]
         with self._as_part(rows), frozen_statistics(self.encoder):
-            with chance.again(), torch.enable_grad(), torch.autocast(**self._autocast):
+            with random.again(), torch.enable_grad(), torch.autocast(**self._autocast):
                 features: Tensor = network(part)
             yield features, rows
 
 
 def _split(inputs: Sequence[Tensor], parts: int) -> list[tuple[Tensor, Tensor]]:
-    """For every part, its rows in the whole batch and their inputs."""
+    """Return for every part its rows in the whole batch and their inputs."""
     device, start = inputs[0].device, 0
     rows: list[list[Tensor]] = [[] for _ in range(parts)]
     shares: list[list[Tensor]] = [[] for _ in range(parts)]
@@ -163,11 +180,11 @@ def _has_all(module: nn.Module, wanted: Sequence[Tensor]) -> bool:
 
 
 class MicroBatchPasses(FeaturePasses):
-    """Gradients in two stages, where the body's graphs are made when they are needed: one part at a time.
+    """Gradients in two stages, where the body's graphs are built when they are needed, one part at a time.
 
     Args:
-        batches: the body's forward passes.
-        heads: parameters above the features that are differentiated along with them.
+        batches: Forward passes of the body.
+        heads: Parameters above the features that are differentiated along with them.
     """
 
     def __init__(self, batches: Sequence[MicroBatches], heads: Sequence[Tensor]) -> None:
@@ -175,12 +192,12 @@ class MicroBatchPasses(FeaturePasses):
         self.batches = list(batches)
 
     def through_body(self, cotangents: Sequence[Row], inputs: Sequence[Tensor], *, keep: bool) -> list[Row]:
-        """One row for each objective: the sum over parts, each of which is forwarded once for all objectives.
+        """Return one row for each objective: the sum over parts, each of which is forwarded once for all objectives.
 
         Args:
-            cotangents: for each objective, one for each pass.
-            inputs: the parameters.
-            keep: without effect: a part's graph is never kept, it is made anew.
+            cotangents: For each objective, one cotangent for each pass.
+            inputs: Parameters.
+            keep: Without effect: the graph of a part is never kept but built again.
         """
         del keep
         rows: list[Row] = [[None] * len(inputs) for _ in cotangents]
@@ -205,8 +222,12 @@ def _add(row: Row, more: Row) -> None:
             row[index] = gradient if mine is None else mine + gradient  # autograd may return one tensor twice
 
 
-def passes_of(features: Sequence[Tensor | MicroBatches], heads: Sequence[Tensor]) -> FeaturePasses | None:
-    """What `paretoda.backward` differentiates in two stages; None where no features were given."""
+def make_passes(features: Sequence[Tensor | MicroBatches], heads: Sequence[Tensor]) -> FeaturePasses | None:
+    """Return the passes that `paretoda.backward` differentiates in two stages; None without features.
+
+    Raises:
+        ValueError: There are both tensors and MicroBatches.
+    """
     batches = [feature for feature in features if isinstance(feature, MicroBatches)]
     tensors = [feature for feature in features if isinstance(feature, Tensor)]
     if batches and tensors:

@@ -1,7 +1,7 @@
-"""Gradients of several processes: each has those of its own samples, and what counts is their sum.
+"""Gradients of several processes: each has those of its own samples, and their sum counts.
 
-Rows that are compared are summed in pieces: every process gets one piece of each row, takes the inner products of its
-pieces, and only these few numbers are added up. With m objectives, a guide and d parameters this moves (m + 2) d
+Rows that are compared are summed in pieces: every process gets one piece of each row and takes the inner products of
+its pieces, and only these few numbers are added up. With m objectives, a guide and d parameters this moves (m + 2) d
 numbers instead of the 2 (m + 1) d of whole rows, and holds a row only once.
 """
 
@@ -16,15 +16,15 @@ import torch
 from torch import Tensor
 
 from paretoda.distributed.collectives import Processes
-from paretoda.gradients.fsdp import sharded
+from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.vjp import combine
 
 
-def summed(row: Row, processes: Processes) -> Row:
-    """The sum of this row over all processes; FSDP has already summed what it has sharded."""
+def sum_over_processes(row: Row, processes: Processes) -> Row:
+    """Return the sum of this row over all processes; FSDP has already summed what it has sharded."""
     found = list(row)
-    own = [index for index, tensor in enumerate(row) if tensor is not None and not sharded([tensor])]
+    own = [index for index, tensor in enumerate(row) if tensor is not None and not is_sharded([tensor])]
     if processes.size == 1 or not own:
         return found
     present = [tensor for index in own if (tensor := row[index]) is not None]
@@ -36,14 +36,14 @@ def summed(row: Row, processes: Processes) -> Row:
 
 @dataclass(frozen=True, eq=False)
 class Pieces:
-    """One piece of every row: of the row laid out flat, parameter after parameter.
+    """One piece of every row, where a row is laid out flat, parameter after parameter.
 
     Args:
-        rows: for each parameter its entries that are in the piece, flat; None where there are none.
-        present: for each row and parameter, whether the loss depends on it.
-        length: of the piece.
-        starts: where each parameter begins in the whole.
-        processes: who have the other pieces.
+        rows: For each parameter its entries in the piece, flat; None where there are none.
+        present: For each row and parameter, whether the loss depends on it.
+        length: Length of the piece.
+        starts: Start of each parameter in the flat row.
+        processes: Processes that have the other pieces.
     """
 
     rows: list[Row]
@@ -52,8 +52,8 @@ class Pieces:
     starts: list[int]
     processes: Processes
 
-    def collected(self, factors: Sequence[float], like: Sequence[Tensor]) -> Row:
-        """Σ w_i g_i as whole tensors of the parameters' shapes: each process combines its piece."""
+    def collect(self, factors: Sequence[float], like: Sequence[Tensor]) -> Row:
+        """Return Σ w_i g_i as whole tensors of the parameters' shapes; each process combines its piece."""
         offset = self.processes.rank * self.length
         own = _zeros(like, self.length)
         for index, start in enumerate(self.starts):
@@ -72,13 +72,13 @@ class Pieces:
         ]
 
 
-def pieces_of(rows: list[Row], like: Sequence[Tensor], processes: Processes) -> Pieces:
-    """This process's piece of the sums of all rows; the rows themselves are let go, one after the other.
+def scatter_rows(rows: list[Row], like: Sequence[Tensor], processes: Processes) -> Pieces:
+    """Return this process's piece of the sums of all rows; the rows themselves are freed one after the other.
 
     Args:
-        rows: of this process's samples.
-        like: the parameters.
-        processes: at least two.
+        rows: Rows of this process's samples.
+        like: Parameters.
+        processes: At least two processes.
     """
     *starts, total = accumulate((tensor.numel() for tensor in like), initial=0)
     length = -(-total // processes.size)
@@ -100,5 +100,5 @@ def pieces_of(rows: list[Row], like: Sequence[Tensor], processes: Processes) -> 
 
 
 def _zeros(like: Sequence[Tensor], length: int) -> Tensor:
-    """Of the widest type among the parameters."""
+    """Zeros of the widest type among the parameters."""
     return like[0].new_zeros(length, dtype=reduce(torch.promote_types, (tensor.dtype for tensor in like)))

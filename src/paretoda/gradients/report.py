@@ -1,4 +1,4 @@
-"""What one backward pass did, and the error that stops one."""
+"""Report of one backward pass, and the error that stops one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,42 @@ from paretoda.core.problem import Matrix, Move, Vector
 
 
 class NonFiniteError(ArithmeticError):
-    """A loss or a gradient is NaN or infinite; nothing was written."""
+    """A loss or a gradient is NaN or infinite; nothing was written.
+
+    Examples:
+        >>> import torch
+        >>> from paretoda.gradients import backward
+        >>> from paretoda.schemes import MGDA
+        >>> weight = torch.ones(2, requires_grad=True)
+        >>> try:
+        ...     backward({"source": (weight * float("nan")).sum()}, shared=[weight], scheme=MGDA())
+        ... except NonFiniteError as error:
+        ...     print(error)
+        the loss of 'source' is nan; no gradient was written
+    """
 
 
 @dataclass(frozen=True, eq=False)
 class Report:
-    """The weights of a step and why they were chosen.
+    """Weights of a step and the reason for their choice.
 
     Args:
-        names: of the objectives.
-        losses: their values, shape (m,), as they were (a `Problem` raises small ones to 1e-8).
-        alpha: what the scheme chose, shape (m,); the step goes along m Σ alpha_i g_i.
-        move: the rule that chose it.
-        cosines: of the voting gradients, shape (m, m); None where no gradient was compared.
-        guide_loss: the guide's loss; None without a guide.
-        guide_cosines: of each objective's gradient with the guide's, shape (m,); None where it was not computed.
-        finite: False where a non-finite step was handed to the GradScaler.
+        names: Names of the objectives.
+        losses: Values of the losses, shape (m,), unchanged (a `Problem` raises small ones to 1e-8).
+        alpha: Weights that the scheme chose, shape (m,); the step goes along m Σ alpha_i g_i.
+        move: Rule that chose them.
+        cosines: Cosines of the voting gradients, shape (m, m); None if no gradients were compared.
+        guide_loss: Loss of the guide; None without a guide.
+        guide_cosines: Cosines of each objective's gradient with the guide's, shape (m,); None if not computed.
+        finite: False if a non-finite step was left to the GradScaler.
+
+    Examples:
+        >>> import numpy as np
+        >>> report = Report(("source", "target"), np.array([0.7, 0.2]), np.array([0.75, 0.25]), Move.DESCENT)
+        >>> report.weights
+        {'source': 1.5, 'target': 0.5}
+        >>> print(report)
+        source 0.7 (x1.5), target 0.2 (x0.5) | descent
     """
 
     names: tuple[str, ...]
@@ -39,7 +59,7 @@ class Report:
 
     @property
     def weights(self) -> dict[str, float]:
-        """By which each loss was multiplied in the shared parameters' gradient: m·alpha."""
+        """Factor of each loss in the gradient of the shared parameters: m·alpha."""
         return {name: float(len(self.names) * a) for name, a in zip(self.names, self.alpha, strict=True)}
 
     def __str__(self) -> str:
@@ -51,7 +71,7 @@ class Report:
         return f"{', '.join(parts)} | {self.move.value}{guide}"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: losses, weights and cosines as a table."""
+        """Return the table of losses, weights and cosines that a notebook shows."""
         heads = ["loss", "value", "weight"]
         if self.cosines is not None:
             heads += [f"cos {name}" for name in self.names]

@@ -1,4 +1,4 @@
-"""Rows: one gradient for each loss, as few passes as there can be, checked, combined, and let go."""
+"""Rows: one gradient for each loss, computed with as few passes as possible, checked, combined and freed."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from torch import Tensor
 
 from paretoda.core.factor import cosines
 from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
-from paretoda.gradients.fsdp import sharded
+from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.micro_batches import MicroBatchPasses
-from paretoda.gradients.reduce import summed
+from paretoda.gradients.reduce import sum_over_processes
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.tensors import Tensors, all_finite
 from paretoda.gradients.vjp import combine, vjp
 
 
-def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
-    """The voting gradients of all losses and, last, of the guide; the heads' gradients of all losses; cotangents."""
+def compute_rows(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
+    """Return the voting gradients of losses and guide (last), the heads' gradients of the losses, and cotangents."""
     scaled = [tensors.scale * loss for loss in tensors.measured()]
     size, votes = len(tensors.names), len(tensors.voting)
     if tensors.passes is not None:
@@ -27,7 +27,7 @@ def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
         cotangents = [cotangent for cotangent, _ in pairs]
         rows = tensors.passes.through_body(cotangents, tensors.voting, keep=not tensors.exact)
         return rows, [head for _, head in pairs[:size]], cotangents
-    # The guide goes first: the last product through the losses' common graph is then free to release it.
+    # The guide goes first, so that the last product through the losses' common graph can release it.
     guides = [vjp([loss], tensors.voting, None, keep=True) for loss in scaled[size:]]
     inputs = [*tensors.voting, *tensors.heads]
     last = size - 1 if tensors.exact else size
@@ -36,19 +36,19 @@ def rows_of(tensors: Tensors) -> tuple[list[Row], list[Row], list[Row]]:
 
 
 def sum_gradient(tensors: Tensors, weights: Sequence[float], *, heads: bool) -> Row:
-    """The gradient of Σ w_i L_i for the shared parameters and, where wanted, for the heads: one backward pass."""
+    """Return the gradient of Σ w_i L_i for shared parameters and, with `heads`, for the heads: one backward pass."""
     total, passes, size = tensors.weighted_sum(weights), tensors.passes, len(tensors.shared)
-    # The graph of micro-batches ends at the features, and FSDP's hooks run in a pass of its own from there.
-    if passes is not None and (isinstance(passes, MicroBatchPasses) or sharded(tensors.shared)):
+    # The graph of micro-batches ends at the features, and FSDP's hooks run in a separate pass from there.
+    if passes is not None and (isinstance(passes, MicroBatchPasses) or is_sharded(tensors.shared)):
         cotangents, above = passes.cotangents(total, heads=heads)
         found = [*passes.weighted([cotangents], [1.0], tensors.shared), *above]
     else:
         found = vjp([total], [*tensors.shared, *(tensors.heads if heads else ())], None, keep=False)
-    return [*summed(found[:size], tensors.processes), *found[size:]]
+    return [*sum_over_processes(found[:size], tensors.processes), *found[size:]]
 
 
 def combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) -> Tensor | None:
-    """Σ w_i g_i for one tensor; its rows are let go, so that no more than one tensor is held twice."""
+    """Return Σ w_i g_i for one tensor and free its rows, so that no more than one tensor is held twice."""
     total = combine([row[index] for row in rows], factors)
     for row in rows:
         row[index] = None
@@ -56,15 +56,19 @@ def combine_and_free(rows: Sequence[Row], index: int, factors: Sequence[float]) 
 
 
 def check_rows(tensors: Tensors, table: Matrix, values: Vector, heads: Sequence[Row]) -> None:
-    """Raise where a loss or a gradient is not finite, with the objective's name."""
+    """Raise if a loss or a gradient is not finite, with the name of the objective.
+
+    Raises:
+        NonFiniteError: A loss or a gradient is NaN or infinite.
+    """
     tensors.check_losses(values)
     for index, name in enumerate([*tensors.names, "the guide"][: len(table)]):
         if not np.isfinite(table[index, index]) or (index < len(heads) and not all_finite(heads[index])):
             raise NonFiniteError(f"the gradient of {name!r} is not finite; no gradient was written")
 
 
-def problem_of(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
-    """What the scheme sees of the rows."""
+def make_problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
+    """Return the problem that the scheme sees."""
     size = len(tensors.names)
     guide = None
     if tensors.guide is not None:
@@ -72,8 +76,8 @@ def problem_of(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
     return Problem(table[:size, :size], values[:size], guide, tensors.names)
 
 
-def report_of(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
-    """What is said about the step."""
+def make_report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:
+    """Return the report of the step."""
     size = len(tensors.names)
     angles = cosines(table)
     guided = tensors.guide is not None

@@ -1,4 +1,4 @@
-"""The tensors of one backward pass, checked and named, and the writing of gradients: all or nothing."""
+"""Tensors of one backward pass, checked and named, and the writing of gradients: all or nothing."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from torch import Tensor
 
 from paretoda.core.problem import Move, Vector, Weights
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
-from paretoda.gradients.fsdp import local, sharded
+from paretoda.gradients.fsdp import is_sharded, local_part
 from paretoda.gradients.gram import Row
-from paretoda.gradients.parameters import Parameters, trainable
+from paretoda.gradients.parameters import Parameters, trainable_parameters
 from paretoda.gradients.report import NonFiniteError
 from paretoda.gradients.vjp import FeaturePasses, vjp
 
@@ -25,19 +25,19 @@ Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
 
 @dataclass(frozen=True, eq=False)
 class Tensors:
-    """What is differentiated, and for what.
+    """Tensors that are differentiated, and the parameters that receive gradients.
 
     Args:
-        names: of the objectives.
+        names: Names of the objectives.
         losses: m scalars.
-        guide: the guide's loss, where the scheme reads one.
-        shared: the parameters that the scheme steers.
-        heads: parameters behind them that follow `head_losses`.
-        head_losses: positions of the losses that reach the heads; None: see `head_weights`.
-        voting: the shared parameters whose inner products are taken.
-        passes: the features, where they were given.
-        scale: by which every loss is multiplied before it is differentiated (a GradScaler's).
-        processes: whose samples the features are of, each process having the graph of its own.
+        guide: Loss of the guide, if the scheme reads one.
+        shared: Parameters that the scheme steers.
+        heads: Parameters behind them that follow `head_losses`.
+        head_losses: Positions of the losses that reach the heads; None: see `head_weights`.
+        voting: Shared parameters whose inner products are taken.
+        passes: Features, if they were given.
+        scale: Factor of every loss before it is differentiated (that of a GradScaler).
+        processes: Processes whose samples the features are of; each has the graph of its own samples.
     """
 
     names: tuple[str, ...]
@@ -53,19 +53,19 @@ class Tensors:
 
     @property
     def exact(self) -> bool:
-        """Whether all shared parameters vote: their gradient is then a combination of rows that are there."""
+        """Whether all shared parameters vote, so that their gradient is a combination of existing rows."""
         return len(self.voting) == len(self.shared)
 
     def measured(self) -> list[Tensor]:
-        """The losses and, last, the guide's, where there is one."""
+        """Losses and, last, the loss of the guide, if there is one."""
         return [*self.losses, *([] if self.guide is None else [self.guide])]
 
     def values(self) -> Tensor:
-        """The numbers behind `measured`, shape (m,) or (m + 1,), float64; the same in all processes."""
+        """Values of `measured`, shape (m,) or (m + 1,), float64; the same in all processes."""
         return self.processes.mean(torch.stack([loss.detach().double() for loss in self.measured()]))
 
     def check_losses(self, values: Vector) -> None:
-        """Raise where a loss is not finite."""
+        """Raise NonFiniteError if a loss is not finite."""
         for name, value in zip([*self.names, "the guide"], values, strict=False):
             if not np.isfinite(value):
                 raise NonFiniteError(f"the loss of {name!r} is {value}; no gradient was written")
@@ -79,7 +79,7 @@ class Tensors:
         return total
 
     def head_weights(self, weights: Weights) -> list[float]:
-        """What each loss counts for the heads.
+        """Weights of the losses for the heads.
 
         Where the weights do not come from gradients, baselines train their heads on the same weighted sum; otherwise
         all losses count 1, so that a weight of 0 in the body does not stop the classifier from learning.
@@ -93,10 +93,14 @@ class Tensors:
 
 
 def check_sharded(tensors: Tensors) -> None:
-    """Raise where FSDP's parameters are asked for what they cannot do: several backward passes through one forward."""
-    if not sharded(tensors.shared):
+    """Raise if FSDP's parameters are used in an unsupported way: several backward passes through one forward pass.
+
+    Raises:
+        ValueError: They are; the message says what to pass instead.
+    """
+    if not is_sharded(tensors.shared):
         return
-    if tensors.exact or sharded(tensors.voting):
+    if tensors.exact or is_sharded(tensors.voting):
         raise ValueError(
             "a sharded encoder (FSDP) has one backward pass: take voting='last', and leave the last layer out of "
             "fully_shard, so that every process has all of it"
@@ -105,8 +109,12 @@ def check_sharded(tensors: Tensors) -> None:
         raise ValueError("a sharded encoder (FSDP) is differentiated from its features: give features")
 
 
-def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
-    """Names and scalars of the objectives; a list's are called "loss 0", "loss 1", ..."""
+def name_losses(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
+    """Return names and scalars of the objectives; those of a list are called "loss 0", "loss 1", ...
+
+    Raises:
+        ValueError: There is no loss, or one is not a scalar.
+    """
     pairs = losses.items() if isinstance(losses, Mapping) else ((f"loss {i}", loss) for i, loss in enumerate(losses))
     found = list(pairs)
     if not found:
@@ -117,8 +125,12 @@ def named(losses: Losses) -> tuple[tuple[str, ...], list[Tensor]]:
     return tuple(name for name, _ in found), [loss.reshape(()) for _, loss in found]
 
 
-def positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
-    """Names or positions of losses as positions."""
+def find_positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[int] | None:
+    """Return the positions of losses given by name or position.
+
+    Raises:
+        ValueError: A name or position does not exist.
+    """
     if wanted is None:
         return None
     for item in wanted:
@@ -128,10 +140,14 @@ def positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> list[
 
 
 def private_gradients(private: Private, scale: float) -> Gradients:
-    """Each private loss's gradient for its own network."""
+    """Return the gradient of each private loss for its own network.
+
+    Raises:
+        NonFiniteError: A private loss or its gradient is not finite.
+    """
     found: Gradients = []
     for index, (loss, parameters) in enumerate(private):
-        own = trainable(parameters)
+        own = trainable_parameters(parameters)
         gradients = vjp([scale * loss], own, None, keep=True)
         if not np.isfinite(float(loss.detach())) or not all_finite(gradients):
             raise NonFiniteError(f"private loss {index} or its gradient is not finite; no gradient was written")
@@ -140,27 +156,27 @@ def private_gradients(private: Private, scale: float) -> Gradients:
 
 
 def all_finite(gradients: Row) -> bool:
-    """Whether no entry is NaN or infinite; one small copy to the host."""
-    norms = [torch.linalg.vector_norm(local(g), dtype=torch.float64) for g in gradients if g is not None]
+    """Whether no entry is NaN or infinite; needs one small copy to the host."""
+    norms = [torch.linalg.vector_norm(local_part(g), dtype=torch.float64) for g in gradients if g is not None]
     return not norms or bool(torch.isfinite(torch.stack(norms)).all())
 
 
 @torch.no_grad()
-def write(gradients: Gradients) -> None:
+def write_gradients(gradients: Gradients) -> None:
     """Add each gradient to its parameter's `.grad`."""
     taken: set[int] = set()
     for parameter, gradient in gradients:
         if gradient is None:
             continue
         if parameter.grad is None:
-            parameter.grad = _laid_out(_own(gradient.detach(), taken).to(parameter.dtype), parameter)
+            parameter.grad = _match_layout(_unshare(gradient.detach(), taken).to(parameter.dtype), parameter)
         else:
             parameter.grad.add_(gradient)
 
 
-def _own(gradient: Tensor, taken: set[int]) -> Tensor:
-    """The gradient in memory that nothing else uses: autograd may return one tensor twice, or an expanded scalar."""
-    if sharded([gradient]):
+def _unshare(gradient: Tensor, taken: set[int]) -> Tensor:
+    """Return the gradient in memory of its own: autograd may return one tensor twice, or an expanded scalar."""
+    if is_sharded([gradient]):
         return gradient
     storage = gradient.untyped_storage()
     shared = storage.data_ptr() in taken or storage.nbytes() != gradient.nbytes
@@ -168,15 +184,15 @@ def _own(gradient: Tensor, taken: set[int]) -> Tensor:
     return gradient.clone() if shared else gradient
 
 
-def _laid_out(gradient: Tensor, parameter: Tensor) -> Tensor:
-    """The gradient in the parameter's memory layout: fused optimisers read both as if there were only one."""
+def _match_layout(gradient: Tensor, parameter: Tensor) -> Tensor:
+    """Return the gradient in the parameter's memory layout, because fused optimisers read both with one stride."""
     if gradient.stride() == parameter.stride():
         return gradient
     return torch.empty_like(parameter).copy_(gradient)
 
 
 @torch.no_grad()
-def poison(parameters: Iterable[Tensor]) -> None:
+def poison_gradients(parameters: Iterable[Tensor]) -> None:
     """Make every gradient infinite, so that a GradScaler skips the step of every optimiser and backs off."""
     for parameter in parameters:
         parameter.grad = torch.full_like(parameter, float("inf"))

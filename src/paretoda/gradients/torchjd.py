@@ -1,4 +1,4 @@
-"""Our schemes in TorchJD's `backward`, and TorchJD's weightings in ours; needs the extra `baselines`."""
+"""Exchange with TorchJD: our schemes in its `backward`, and its weightings in ours; needs the extra `baselines`."""
 
 # Imports inside functions: TorchJD is an extra.
 # ruff: noqa: PLC0415
@@ -21,18 +21,23 @@ if TYPE_CHECKING:
     from torchjd.aggregation import Aggregator, GramianWeightedAggregator, Weighting
 
 READ_LOSSES = (DWA, EPO, FAMO, GradNorm, PMTL, Uncertainty)
-"""Schemes that look at the values of the losses, which TorchJD does not hand on."""
+"""Schemes that read the values of the losses, which TorchJD does not pass on."""
 
 
 def to_torchjd(scheme: Scheme, *, guide: int | None = None) -> GramianWeightedAggregator:
-    """The scheme as TorchJD's aggregator: `.grad` becomes what `paretoda.backward` would write, m Σ alpha_i g_i.
+    """Return the scheme as an aggregator of TorchJD; `.grad` becomes what `paretoda.backward` would write.
 
     TorchJD's autogram takes its `.gramian_weighting`.
 
     Args:
-        scheme: that needs no loss values; the Gramian is all that it sees.
-        guide: the row of the Jacobian that is the guide's, for a scheme that follows one (-1: the last loss that
-            `torchjd.autojac.backward` was given). It guides, and its own weight is 0.
+        scheme: Scheme that needs no loss values; it sees the Gramian only.
+        guide: Row of the Jacobian that is the guide's, for a scheme that follows one (-1: the last loss that
+            `torchjd.autojac.backward` was given). Its own weight is 0.
+
+    Raises:
+        ValueError: The scheme reads losses, or follows no guide although one is given.
+        GuideMissingError: The scheme needs a guide.
+        ImportError: TorchJD is not installed.
     """
     aggregation = _torchjd()
     core = scheme
@@ -63,10 +68,14 @@ def to_torchjd(scheme: Scheme, *, guide: int | None = None) -> GramianWeightedAg
 
 
 def from_torchjd(weighting: Weighting[Any] | Aggregator) -> Scheme:
-    """TorchJD's weighting as a scheme: `paretoda.backward` then writes Σ w_i g_i, as TorchJD would.
+    """Return TorchJD's weighting as a scheme: `paretoda.backward` then writes Σ w_i g_i, as TorchJD would.
 
     Args:
-        weighting: one that reads the Gramian, such as `UPGradWeighting()`, or the aggregator of one, `UPGrad()`.
+        weighting: Weighting that reads the Gramian, such as `UPGradWeighting()`, or the aggregator of one, `UPGrad()`.
+
+    Raises:
+        TypeError: It is not a weighting, or reads more than the Gramian.
+        ImportError: TorchJD is not installed.
     """
     aggregation = _torchjd()
     read: Any = weighting
@@ -85,17 +94,17 @@ def from_torchjd(weighting: Weighting[Any] | Aggregator) -> Scheme:
 
 @dataclass(frozen=True)
 class TorchJD:
-    """A weighting of TorchJD's as a scheme; made by `from_torchjd`.
+    """Weighting of TorchJD as a scheme; made by `from_torchjd`.
 
     Args:
-        weighting: reads the Gramian and gives w, shape (m,); alpha is w / m.
+        weighting: Weighting that maps the Gramian to w, shape (m,); alpha is w / m.
     """
 
     weighting: Weighting[Any]
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         with torch.no_grad():
             found = self.weighting(torch.tensor(problem.gram))
         return Weights(found.numpy() / problem.size, Move.COMBINED)
@@ -106,7 +115,7 @@ def _reads_losses(scheme: Scheme) -> bool:
 
 
 def _weights(scheme: Scheme, table: np.ndarray[Any, Any], guide: int | None) -> Vector:
-    """The factor of every row of the Jacobian: m·alpha, and 0 for the guide's."""
+    """Factor of every row of the Jacobian: m·alpha, and 0 for the guide's."""
     rows = np.arange(len(table))
     dots = None
     if guide is not None:

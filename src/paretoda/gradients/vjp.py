@@ -1,4 +1,4 @@
-"""Vector-Jacobian products: every objective's gradient with as few passes through the network as there can be."""
+"""Vector-Jacobian products: the gradient of every objective with as few passes through the network as possible."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from paretoda.gradients.fsdp import by_hooks, sharded
+from paretoda.gradients.fsdp import backward_by_hooks, is_sharded
 from paretoda.gradients.gram import Row
 
 
 def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequence[Tensor] | None, *, keep: bool) -> Row:
-    """Gradients of the outputs (weighted by the cotangents) for the inputs; None where there is no path.
+    """Gradients of the outputs (weighted by the cotangents) with respect to the inputs; None where there is no path.
 
     Args:
-        outputs: the tensors to differentiate; those without a graph are left out.
-        inputs: for what.
-        cotangents: one for each output; None for scalars.
-        keep: whether the graph is needed again.
+        outputs: Tensors to differentiate; those without a graph are left out.
+        inputs: Tensors with respect to which they are differentiated.
+        cotangents: One cotangent for each output; None for scalars.
+        keep: Whether the graph is needed again.
     """
     pairs = list(zip(outputs, cotangents if cotangents is not None else [None] * len(outputs), strict=True))
     alive = [(output, cotangent) for output, cotangent in pairs if output.requires_grad]
@@ -46,8 +46,8 @@ class FeaturePasses:
     """Gradients in two stages: each loss down to the features, then from the features through the body.
 
     Args:
-        features: what the body's forward passes returned. Views of one tensor count as one pass.
-        heads: parameters above the features that are differentiated along with them.
+        features: Outputs of the body's forward passes. Views of one tensor count as one pass.
+        heads: Parameters above the features that are differentiated along with them.
     """
 
     def __init__(self, features: Sequence[Tensor], heads: Sequence[Tensor]) -> None:
@@ -56,14 +56,14 @@ class FeaturePasses:
         self.graphs = [id(feature._base if feature._base is not None else feature) for feature in features]
 
     def cotangents(self, loss: Tensor, *, heads: bool) -> tuple[Row, Row]:
-        """The gradient of a loss for every feature tensor and, in the same pass, for the heads."""
+        """Return the gradient of a loss for every feature tensor and, in the same pass, for the heads."""
         wanted = [feature for feature in self.features if feature.requires_grad]
         found = vjp([loss], [*wanted, *(self.heads if heads else ())], None, keep=True)
         arrived = iter(found[: len(wanted)])
         return [next(arrived) if feature.requires_grad else None for feature in self.features], found[len(wanted) :]
 
     def through_body(self, cotangents: Sequence[Row], inputs: Sequence[Tensor], *, keep: bool) -> list[Row]:
-        """One row for each objective, by one product for each; the last product through a graph frees it.
+        """Return one row for each objective, by one product for each; the last product through a graph frees it.
 
         Objectives on the fewest features go first, so that the last one frees the most.
         """
@@ -84,16 +84,16 @@ class FeaturePasses:
         return vjp([f for f, _ in pairs], inputs, [c for _, c in pairs], keep=keep)
 
     def weighted(self, cotangents: Sequence[Row], weights: Sequence[float], inputs: Sequence[Tensor]) -> Row:
-        """The gradient of Σ w_i L_i by one pass through the body, from stored cotangents."""
+        """Return the gradient of Σ w_i L_i by one pass through the body, from stored cotangents."""
         sums = [combine([row[index] for row in cotangents], weights) for index in range(len(self.features))]
-        if not sharded(inputs):
+        if not is_sharded(inputs):
             return self._product(sums, inputs, keep=False)
         pairs = [(f, c) for f, c in zip(self.features, sums, strict=True) if c is not None and f.requires_grad]
-        return by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
+        return backward_by_hooks([f for f, _ in pairs], [c for _, c in pairs], inputs)
 
 
 def combine(tensors: Sequence[Tensor | None], weights: Sequence[float]) -> Tensor | None:
-    """Σ w_i t_i of the tensors that are there, as a new tensor; None where there is none."""
+    """Σ w_i t_i of the tensors that are present, as a new tensor; None if there are none."""
     present = [(tensor, weight) for tensor, weight in zip(tensors, weights, strict=True) if tensor is not None]
     if not present:
         return None

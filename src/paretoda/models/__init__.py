@@ -1,1 +1,1 @@
-"""Networks: encoders with named public weights, and the choice of BatchNorm statistics."""
+"""Networks: encoders with published weights, heads, and the handling of BatchNorm statistics."""

@@ -1,6 +1,6 @@
-"""Activation checkpointing: blocks forget what they computed, and compute it once more in the backward pass.
+"""Activation checkpointing: blocks drop their activations and compute them again in the backward pass.
 
-Set as a method of the blocks themselves: names of parameters, copies and evaluation are as before.
+The `forward` method of the blocks is replaced in place, so names of parameters, copies and evaluation stay as they are.
 """
 
 from __future__ import annotations
@@ -14,41 +14,45 @@ import torch
 from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
-from paretoda.models.backbones.efficientnet import InvertedResidual
-from paretoda.models.backbones.resnet import BasicBlock, Bottleneck
+from paretoda.models.backbones.backbone import ResidualBlock
 from paretoda.models.batchnorm import batch_norms
-from paretoda.models.segmentation.deeplab import DilatedBottleneck
-from paretoda.models.segmentation.dilated import DilatedBlock
-
-_BLOCKS = (BasicBlock, Bottleneck, DilatedBottleneck, DilatedBlock, InvertedResidual)
 
 
-def blocks_of(network: nn.Module) -> list[nn.Module]:
-    """The residual blocks of our networks, and all sequences of plain layers around them; none lies in another."""
+def find_blocks(network: nn.Module) -> list[nn.Module]:
+    """Residual blocks of our networks and all sequences of plain layers around them; none lies inside another."""
     children = list(network.children())
     plain = isinstance(network, nn.Sequential) and not any(list(child.children()) for child in children)
-    if isinstance(network, _BLOCKS) or (plain and any(True for _ in network.parameters())):
+    if isinstance(network, ResidualBlock) or (plain and any(True for _ in network.parameters())):
         return [network]
-    return [block for child in children for block in blocks_of(child)]
+    return [block for child in children for block in find_blocks(child)]
 
 
 def checkpoint_activations(network: nn.Module, blocks: Sequence[nn.Module] | None = None) -> None:
-    """From now on the blocks keep only their inputs for the backward pass.
+    """Make the blocks keep only their inputs for the backward pass.
 
-    Every backward pass computes a block once more, so several through one graph compute it as often. Dropout draws
-    the same again; BatchNorm is as it was, and remembers nothing of it.
+    Every backward pass computes a block once more, so several passes through one graph compute it several times.
+    Dropout draws the same again; BatchNorm is in the state of the first pass and is not updated again.
 
     Args:
-        network: an encoder.
-        blocks: which of its modules, each from one tensor to one; None: those of `blocks_of`.
+        network: Encoder.
+        blocks: Modules of the encoder, each from one tensor to one; None: those of `find_blocks`.
+
+    Raises:
+        ValueError: The network has no blocks that are known.
+
+    Examples:
+        >>> encoder = nn.Sequential(nn.Linear(4, 8), nn.ReLU(), nn.Linear(8, 2))
+        >>> checkpoint_activations(encoder)
+        >>> encoder(torch.randn(3, 4)).shape
+        torch.Size([3, 2])
     """
-    chosen = blocks_of(network) if blocks is None else list(blocks)
+    chosen = find_blocks(network) if blocks is None else list(blocks)
     if not chosen:
         raise ValueError(
             "the network has no blocks that are known: name its modules, from one tensor to one, in blocks"
         )
     for block in chosen:
-        block.forward = MethodType(_forward, block)  # a copy of the block has its own
+        block.forward = MethodType(_forward, block)  # a copy of the block gets its own
 
 
 def _forward(block: nn.Module, inputs: Tensor) -> Tensor:
@@ -61,18 +65,18 @@ def _forward(block: nn.Module, inputs: Tensor) -> Tensor:
 
 
 def _contexts(block: nn.Module) -> tuple[AbstractContextManager[None], AbstractContextManager[None]]:
-    """For the forward pass nothing; for those in backward passes, BatchNorm as it is now."""
-    return nullcontext(), _AsNow(block)
+    """Contexts of the forward pass (none) and of the recomputation (BatchNorm as it is now)."""
+    return nullcontext(), _FixedBatchNorm(block)
 
 
 _MODES = ("training", "track_running_stats")
 _MEMORY = ("running_mean", "running_var", "num_batches_tracked")
 
 
-class _AsNow:
-    """Inside, BatchNorm layers have the modes of when this was made, and work on copies of what they remember.
+class _FixedBatchNorm:
+    """Inside, BatchNorm layers have the modes of when this was made and work on copies of their running statistics.
 
-    Entered once for every backward pass through the block.
+    It is entered once for every backward pass through the block.
     """
 
     def __init__(self, block: nn.Module) -> None:

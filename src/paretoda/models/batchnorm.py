@@ -23,40 +23,58 @@ def encode(
     bn: Literal["joint", "per-domain"],
     shares: BatchSplit | None = None,
 ) -> tuple[Tensor, Tensor]:
-    """The features of both domains, source first; with several processes those of the joint batch.
+    """Features of both domains, source first; with several processes those of the joint batch.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        source: the source's batch.
-        target: the target's batch, of the same shape but for the number of rows.
-        bn: "joint": one forward of both, the results are views of one tensor; "per-domain": two forwards, each with
-            its own batch statistics, and only the target's enter the running ones.
-        shares: how both domains are spread over several processes, each of which gives its own samples.
+        encoder: Network from inputs (n, ...) to features (n, ...).
+        source: Batch of the source.
+        target: Batch of the target, of the same shape but for the number of rows.
+        bn: "joint": one forward pass of both, whose results are views of one tensor; "per-domain": two forward passes,
+            each with its own batch statistics, and only those of the target enter the running statistics.
+        shares: Distribution of both domains over several processes, each of which passes its own samples.
+
+    Returns:
+        The features of the source and of the target.
+
+    Raises:
+        ValueError: `bn` is unknown.
+
+    Examples:
+        >>> encoder = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+        >>> source, target = encode(encoder, torch.randn(6, 4), torch.randn(5, 4), bn="per-domain")
+        >>> source.shape, target.shape
+        (torch.Size([6, 8]), torch.Size([5, 8]))
     """
     if bn == "joint":
-        features = _pass(encoder, torch.cat([source, target]), shares)
+        features = _forward(encoder, torch.cat([source, target]), shares)
         border = len(source) if shares is None else sum(shares.of_part(0))
         return features[:border], features[border:]
     if bn == "per-domain":
         with frozen_statistics(encoder):
-            source_features = _pass(encoder, source, None if shares is None else shares.part(0))
-        return source_features, _pass(encoder, target, None if shares is None else shares.part(1))
+            source_features = _forward(encoder, source, None if shares is None else shares.part(0))
+        return source_features, _forward(encoder, target, None if shares is None else shares.part(1))
     raise ValueError(f"bn must be 'joint' or 'per-domain', got {bn!r}")
 
 
-def _pass(encoder: nn.Module, inputs: Tensor, shares: BatchSplit | None) -> Tensor:
+def _forward(encoder: nn.Module, inputs: Tensor, shares: BatchSplit | None) -> Tensor:
     with split_batch(encoder, shares):
         features: Tensor = encoder(inputs)
     return features if shares is None else shares.joined(features)
 
 
-def held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:
-    """The features of held-out inputs; the running statistics stay as they are.
+def encode_held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:
+    """Features of held-out inputs; the running statistics stay as they are.
 
     Args:
-        encoder: inputs (n, ...) to features (n, ...).
-        inputs: the held-out batch.
+        encoder: Network from inputs (n, ...) to features (n, ...).
+        inputs: Held-out batch.
         statistics: "batch": normalise by those of the batch, as in training; "running": as in prediction.
+
+    Returns:
+        The features.
+
+    Raises:
+        ValueError: `statistics` is unknown.
     """
     if statistics not in ("batch", "running"):
         raise ValueError(f"statistics must be 'batch' or 'running', got {statistics!r}")
@@ -72,9 +90,16 @@ def batch_norms(module: nn.Module) -> list[_BatchNorm]:
 
 @contextmanager
 def frozen_statistics(module: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm layers in training mode normalise by the batch and remember nothing.
+    """Inside, BatchNorm layers in training mode normalise by the batch and update no running statistics.
 
     A layer that does not track is never handed its buffers, so they need no saving and keep their autograd version.
+
+    Examples:
+        >>> encoder = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+        >>> with frozen_statistics(encoder):
+        ...     _ = encoder(torch.randn(6, 4))
+        >>> int(encoder[1].num_batches_tracked)
+        0
     """
     layers = batch_norms(module)
     before = [layer.track_running_stats for layer in layers]
@@ -89,10 +114,10 @@ def frozen_statistics(module: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def _running_statistics(module: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm layers normalise by their running statistics, whatever the mode of the rest.
+    """Inside, BatchNorm layers normalise by their running statistics, whatever the mode of the other layers.
 
-    The layers work on copies: a later training forward writes into the running statistics behind autograd's back, and
-    a backward pass through this forward would silently use the new values.
+    The layers work on copies: a later forward pass in training mode overwrites the running statistics without
+    autograd's knowledge, and a backward pass through this forward pass would silently use the new values.
     """
     layers = batch_norms(module)
     before = [(layer.training, layer.running_mean, layer.running_var) for layer in layers]
@@ -107,20 +132,23 @@ def _running_statistics(module: nn.Module) -> Iterator[None]:
             layer.training, layer.running_mean, layer.running_var = training, mean, variance
 
 
-_Seen: TypeAlias = list[tuple[int, Tensor, Tensor]]
-"""For each part: how many values a channel had, their mean, their mean square deviation."""
+_Statistics: TypeAlias = list[tuple[int, Tensor, Tensor]]
+"""For each part: the number of values per channel, their mean and their mean squared deviation."""
 
 
 @contextmanager
 def pooled_statistics(module: nn.Module) -> Iterator[None]:
-    """Inside, every forward is of a part of one batch and normalised by the part; at the end all count as one update.
+    """Inside, every forward pass is of a part of one batch and normalised by the part; all parts count as one update.
 
-    What is remembered are the mean and the variance over all parts together, as each layer saw them. Layers that
-    remember nothing anyway stay so.
+    The running statistics are updated with the mean and the variance over all parts together, as each layer saw them.
+    Layers that do not track statistics are left alone.
     """
     layers = [layer for layer in batch_norms(module) if layer.training and layer.track_running_stats]
-    seen: list[_Seen] = [[] for _ in layers]
-    hooks = [layer.register_forward_pre_hook(partial(_look, found)) for layer, found in zip(layers, seen, strict=True)]
+    seen: list[_Statistics] = [[] for _ in layers]
+    hooks = [
+        layer.register_forward_pre_hook(partial(_record_statistics, found))
+        for layer, found in zip(layers, seen, strict=True)
+    ]
     try:
         with frozen_statistics(module):
             yield
@@ -129,11 +157,11 @@ def pooled_statistics(module: nn.Module) -> Iterator[None]:
             hook.remove()
     for layer, found in zip(layers, seen, strict=True):
         if found:
-            _remember(layer, found)
+            _update_running(layer, found)
 
 
 @torch.no_grad()
-def _look(found: _Seen, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
+def _record_statistics(found: _Statistics, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
     values: Tensor = inputs[0].detach()
     if values.dtype in (torch.float16, torch.bfloat16):
         values = values.float()
@@ -142,7 +170,7 @@ def _look(found: _Seen, _layer: nn.Module, inputs: tuple[Any, ...]) -> None:
 
 
 @torch.no_grad()
-def _remember(layer: _BatchNorm, found: _Seen) -> None:
+def _update_running(layer: _BatchNorm, found: _Statistics) -> None:
     count = sum(number for number, _, _ in found)
     mean = sum((mean * (number / count) for number, mean, _ in found), start=torch.zeros_like(found[0][1]))
     square = sum(

@@ -1,4 +1,4 @@
-"""A classifier: backbone, bottleneck and a linear head, and the few facts that rebuild it for prediction."""
+"""Classifier: backbone, bottleneck and a linear head, and the description that rebuilds it for prediction."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any, Literal
 import torch
 from torch import nn
 
-from paretoda.models.backbones import check_backbone, make_backbone, outside_facts, width_of
+from paretoda.models.backbones import check_backbone, describe_external, feature_width, make_backbone
 from paretoda.models.backbones.small import mlp
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
 from paretoda.models.pretrained import RANDOM
@@ -23,17 +23,24 @@ _HIDDEN = 512
 
 @dataclass(frozen=True)
 class Architecture:
-    """All that is needed to build the network again; `describe` is its JSON form.
+    """Everything needed to build the network again; `describe` is its JSON form.
 
     Args:
-        backbone: a name of `paretoda.models.backbones.NAMES`, or of a network from outside.
-        input_shape: of one sample: (d,), or (channels, h, w).
-        classes: the number K of classes.
-        bottleneck: width of the features that head and alignment see; 0: those of the backbone itself.
-        norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": nothing there.
-        dropout: behind the bottleneck (and in the MLP), in training.
-        losses: names of the losses that a preference weighs: features and head then follow it; empty: they do not.
-        facts: what rebuilds a backbone from outside (`outside_facts`); None for others.
+        backbone: Name in `paretoda.models.backbones.NAMES`, or of an external network.
+        input_shape: Shape of one sample: (d,), or (channels, h, w).
+        classes: Number of classes K.
+        bottleneck: Width of the features that head and alignment see; 0: those of the backbone itself.
+        norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": no normalisation.
+        dropout: Share of features that dropout leaves out behind the bottleneck (and in the MLP) in training.
+        losses: Names of the losses that a preference weighs, which features and head then follow; empty: no preference.
+        facts: Description that rebuilds an external backbone (`describe_external`); None for others.
+
+    Raises:
+        ValueError: The backbone is unknown or cannot read such samples, or a number is out of its range.
+
+    Examples:
+        >>> Architecture("mlp", input_shape=(20,), classes=3).width
+        256
     """
 
     backbone: str
@@ -54,18 +61,18 @@ class Architecture:
 
     @property
     def width(self) -> int:
-        """Of the features that head and alignment see."""
-        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else width_of(self.backbone, self.facts))
+        """Width of the features that head and alignment see."""
+        return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else feature_width(self.backbone, self.facts))
 
 
 class Classifier(Model):
-    """A `Model` that knows its architecture, and whether its backbone brought weights along.
+    """`Model` that knows its architecture and whether its backbone has loaded weights.
 
     New linear layers start with Xavier-normal weights and zero biases.
 
     Args:
-        architecture: what to build.
-        weights: of the backbone, as for `make_backbone`; None for random weights.
+        architecture: Architecture to build.
+        weights: Weights of the backbone, as for `make_backbone`; None for random weights.
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
@@ -78,10 +85,13 @@ class Classifier(Model):
                 nn.init.zeros_(layer.bias)
 
     def prefer(self, preference: Sequence[float]) -> None:
-        """Be the network of this preference from now on.
+        """Become the network of this preference.
 
         Args:
-            preference: how much each loss counts, in the order of `architecture.losses`; only proportions matter.
+            preference: Weight of each loss, in the order of `architecture.losses`; only proportions matter.
+
+        Raises:
+            ValueError: The network follows no preference, or the preference is not valid.
         """
         names = self.architecture.losses
         if not names:
@@ -110,7 +120,9 @@ def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Seque
         return nn.Sequential(OrderedDict(flatten=nn.Flatten(), bottleneck=body, **_modulation(architecture)))
     parts = OrderedDict[str, nn.Module](backbone=make_backbone(name, architecture.input_shape, weights, facts))
     if widths:
-        parts["bottleneck"] = mlp(width_of(name, facts), widths, norm=architecture.norm, dropout=architecture.dropout)
+        parts["bottleneck"] = mlp(
+            feature_width(name, facts), widths, norm=architecture.norm, dropout=architecture.dropout
+        )
     parts.update(_modulation(architecture))
     return nn.Sequential(parts)
 
@@ -136,35 +148,56 @@ def make_model(
     weights: str | Path | None = None,
     losses: Sequence[str] = (),
 ) -> Classifier:
-    """A classifier from the name of its backbone; the arguments are those of `Architecture`.
+    """Build a classifier from the name of its backbone.
 
     Args:
-        backbone: its name.
-        input_shape: of one sample.
-        classes: the number K of classes.
-        bottleneck: None: LeNet's own hidden layer of 500, a layer of 256 for all others.
-        dropout: of the bottleneck.
-        weights: of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
-        losses: names of the losses that a preference weighs.
+        backbone: Name of the backbone.
+        input_shape: Shape of one sample.
+        classes: Number of classes K.
+        bottleneck: Width of the bottleneck; None: LeNet's own hidden layer of 500, and a layer of 256 for all others.
+        dropout: Share of features that dropout leaves out behind the bottleneck.
+        weights: Weights of the backbone: a file, a folder, a name at the hub, or "default"; None or "none" for random
+            ones.
+        losses: Names of the losses that a preference weighs.
+
+    Returns:
+        The classifier.
+
+    Raises:
+        ValueError: The backbone is unknown, or an argument is out of its range.
+
+    Examples:
+        >>> model = make_model("mlp", (20,), classes=3)
+        >>> model(torch.randn(5, 20)).shape
+        torch.Size([5, 3])
     """
     if bottleneck is None:
         bottleneck = 0 if backbone == "lenet" else 256
     shape = tuple(input_shape)
-    facts = outside_facts(backbone, shape)
+    facts = describe_external(backbone, shape)
     return Classifier(
         Architecture(backbone, shape, classes, bottleneck, dropout=dropout, losses=tuple(losses), facts=facts), weights
     )
 
 
 def describe(model: Classifier) -> dict[str, Any]:
-    """The architecture as plain JSON values; `from_description` reads it back."""
+    """Return the architecture as plain JSON values; `from_description` reads it back.
+
+    Examples:
+        >>> describe(make_model("mlp", (20,), classes=3))["backbone"]
+        'mlp'
+    """
     lists = {"input_shape": list(model.architecture.input_shape), "losses": list(model.architecture.losses)}
     found = asdict(model.architecture) | lists
     return {key: value for key, value in found.items() if (key, value) != ("facts", None)}
 
 
 def from_description(description: Mapping[str, Any]) -> Classifier:
-    """The network of that description, with random weights: load its state next."""
+    """Build the network of that description with random weights, into which its state is loaded next.
+
+    Raises:
+        ValueError: The description has unknown or missing entries.
+    """
     known = {field.name for field in fields(Architecture)}
     if strange := sorted(set(description) - known) + sorted({"backbone", "input_shape", "classes"} - set(description)):
         raise ValueError(f"not the description of a model: {', '.join(strange)} unknown or missing")
@@ -180,9 +213,16 @@ def parameter_groups(model: Model, lr: float, *, backbone: float = 0.1) -> list[
     """Optimiser groups: a backbone with loaded weights learns at a tenth of the rate, new layers at the full rate.
 
     Args:
-        model: with random weights everywhere it is one group.
-        lr: the rate of the new layers.
-        backbone: factor of the rate for the backbone.
+        model: Model; with random weights everywhere it is one group.
+        lr: Learning rate of the new layers.
+        backbone: Factor of the learning rate for the backbone.
+
+    Returns:
+        Groups for a torch optimiser, each with its name.
+
+    Examples:
+        >>> [group["name"] for group in parameter_groups(make_model("mlp", (20,), classes=3), lr=0.01)]
+        ['new']
     """
     old: list[nn.Parameter] = []
     new: list[nn.Parameter] = []

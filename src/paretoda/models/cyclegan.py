@@ -1,6 +1,6 @@
-"""A small CycleGAN (Zhu et al., 2017), the translator of CyCADA's first stage: two generators and two judges.
+"""A small CycleGAN (Zhu et al., 2017), the translator of CyCADA's first stage: two generators and two discriminators.
 
-Networks see images in -1..1; `CycleTranslation` takes and gives 0..255.
+The networks see images in -1..1; `CycleTranslation` takes and returns images in 0..255.
 """
 
 from __future__ import annotations
@@ -28,14 +28,19 @@ def _convolution(before: int, after: int, stride: int = 1) -> tuple[nn.Module, .
 
 
 class Generator(nn.Module):
-    """Images (n, 3, h, w) in -1..1 to images of the same size and range; about 0.3 M parameters.
+    """Network from images (n, 3, h, w) in -1..1 to images of the same size and range; about 0.3 M parameters.
 
-    Two strided convolutions, residual blocks, two enlargements. They give a change of the image, 0 at first, so that an
-    untrained generator is nearly the identity and content need not pass through the narrow middle.
+    Two strided convolutions, residual blocks and two enlargements produce a change of the image, which is 0 at first,
+    so that an untrained generator is nearly the identity and content need not pass through the narrow middle.
 
     Args:
-        width: channels of the residual blocks.
-        blocks: number of residual blocks.
+        width: Number of channels of the residual blocks.
+        blocks: Number of residual blocks.
+
+    Examples:
+        >>> images = torch.zeros(1, 3, 16, 16)
+        >>> torch.equal(Generator(width=8, blocks=1)(images), images)
+        True
     """
 
     def __init__(self, width: int = 64, blocks: int = 4) -> None:
@@ -49,7 +54,7 @@ class Generator(nn.Module):
             nn.init.zeros_(parameter)
 
     def forward(self, images: Tensor) -> Tensor:
-        """The translated images, same shape, in -1..1; h and w at least 8."""
+        """Return the translated images, of the same shape, in -1..1; h and w are at least 8."""
         height, width = images.shape[-2:]
         maps = self.blocks(self.down(images))
         maps = self.up(interpolate(maps, size=((height + 1) // 2, (width + 1) // 2), mode="nearest"))
@@ -57,11 +62,11 @@ class Generator(nn.Module):
         return torch.tanh(torch.atanh(images.clamp(-1, 1) * _INSIDE) + change)
 
 
-def judge(width: int = 32) -> nn.Sequential:
-    """A PatchGAN of three layers: images (n, 3, h, w) to a map of scores, each of a patch of 22x22 pixels.
+def make_patch_discriminator(width: int = 32) -> nn.Sequential:
+    """Build a PatchGAN of three layers: images (n, 3, h, w) to a map of scores, each of a patch of 22x22 pixels.
 
     Args:
-        width: channels of the first layer.
+        width: Number of channels of the first layer.
     """
     return nn.Sequential(
         nn.Conv2d(3, width, 4, 2, padding=1),
@@ -74,26 +79,26 @@ def judge(width: int = 32) -> nn.Sequential:
 
 
 class CycleGan(nn.Module):
-    """Generators there and back, and a judge of each domain.
+    """Generators in both directions and a discriminator of each domain.
 
     Args:
-        width: channels of the generators' residual blocks.
-        blocks: number of their residual blocks.
+        width: Number of channels of the generators' residual blocks.
+        blocks: Number of their residual blocks.
     """
 
     def __init__(self, width: int = 64, blocks: int = 4) -> None:
         super().__init__()
         self.to_target = Generator(width, blocks)
         self.to_source = Generator(width, blocks)
-        self.judge_target = judge()
-        self.judge_source = judge()
+        self.judge_target = make_patch_discriminator()
+        self.judge_source = make_patch_discriminator()
 
 
 class CycleTranslation:
-    """A trained generator as a translation.
+    """Translation by a trained generator.
 
     Args:
-        generator: images in -1..1 to images in -1..1, as `CycleGan.to_target`.
+        generator: Network from images in -1..1 to images in -1..1, such as `CycleGan.to_target`.
     """
 
     def __init__(self, generator: nn.Module) -> None:
@@ -101,21 +106,21 @@ class CycleTranslation:
 
     @torch.no_grad()
     def __call__(self, source: Tensor, target: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG002
-        """The translated images, shape (n, 3, h, w), values 0..255; target and chance play no part.
+        """Return the translated images, shape (n, 3, h, w), values 0..255; the target and the generator are not used.
 
         Args:
-            source: raw images, shape (n, 3, h, w), values 0..255.
-            target: ignored, for a translation as all others.
-            generator: ignored.
+            source: Raw images, shape (n, 3, h, w), values 0..255.
+            target: Ignored; all translations have this argument.
+            generator: Ignored; all translations have this argument.
         """
         return to_raw(self.generator(from_raw(source)))
 
 
 def from_raw(images: Tensor) -> Tensor:
-    """0..255 to -1..1."""
+    """Map 0..255 to -1..1."""
     return images / 127.5 - 1
 
 
 def to_raw(images: Tensor) -> Tensor:
-    """-1..1 to 0..255."""
+    """Map -1..1 to 0..255."""
     return (images + 1) * 127.5

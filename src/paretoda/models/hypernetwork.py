@@ -1,4 +1,4 @@
-"""Weights that follow a preference: one network for the whole front (Navon et al., 2021, "Pareto HyperNetworks")."""
+"""Weights that depend on a preference: one network for the whole front (Navon et al., 2021, "Pareto HyperNetworks")."""
 
 from __future__ import annotations
 
@@ -12,16 +12,22 @@ from torch.nn import functional
 
 
 class Hypernetwork(nn.Module):
-    """From a preference r to tensors: T_k(r) = B_k + A_k (z(r) - z(1/m)); z is r itself and a small network's answer.
+    """Tensors of a preference r: T_k(r) = B_k + A_k (z(r) - z(1/m)), where z is r and the output of a small network.
 
-    The equal preference 1/m has the tensors B, which are trained like any others; A has only to learn how preferences
-    differ. Without r itself in z, gradient descent teaches the small network one answer for all preferences, because
-    what they have in common pulls hardest. A starts at zero: at first every preference has the same network.
+    The equal preference 1/m has the tensors B, which are trained like any others; A only has to learn how preferences
+    differ. Without r itself in z, gradient descent teaches the small network one output for all preferences, because
+    what they have in common dominates. A starts at zero: at first every preference has the same network.
 
     Args:
         losses: m, the length of r.
-        start: the tensors at the beginning, B.
-        hidden: width of the small network's three layers.
+        start: Initial tensors B.
+        hidden: Width of the three layers of the small network.
+
+    Examples:
+        >>> network = Hypernetwork(losses=2, start=[torch.ones(3)])
+        >>> network.prefer(torch.tensor([0.9, 0.1]))
+        >>> [tensor.tolist() for tensor in network()]
+        [[1.0, 1.0, 1.0]]
     """
 
     preference: Tensor
@@ -36,18 +42,18 @@ class Hypernetwork(nn.Module):
         self.register_buffer("preference", torch.full((losses,), 1 / losses))
 
     def prefer(self, preference: Tensor) -> None:
-        """Answer for this preference from now on, shape (m,)."""
+        """Set the preference, shape (m,)."""
         self.preference = preference.to(self.preference)  # a new tensor: an earlier graph keeps its own
 
     def forward(self) -> list[Tensor]:
-        """The tensors of the present preference."""
+        """Return the tensors of the present preference."""
         answer = self._answer(self.preference) - self._answer(
             torch.full_like(self.preference, 1 / len(self.preference))
         )
         return [base + (way @ answer).view_as(base) for base, way in zip(self.base, self.ways, strict=True)]
 
     def _answer(self, preference: Tensor) -> Tensor:
-        """The pair (u, h / √(1 + |h|²)), u = r - 1/m over its length at a corner: A learns at about the rate of B."""
+        """Return (u, h / √(1 + |h|²)), u = r - 1/m over its length at a corner: A learns about as fast as B."""
         size = len(preference)
         centred = (size * preference - 1) / sqrt(max(size * (size - 1), 1))
         hidden: Tensor = self.trunk(centred)
@@ -55,13 +61,13 @@ class Hypernetwork(nn.Module):
 
 
 class Modulation(nn.Module):
-    """Features times a scale plus a shift, both of the preference (FiLM; Perez et al., 2018).
+    """Features times a scale plus a shift, both of which depend on the preference (FiLM; Perez et al., 2018).
 
-    It stands behind the last BatchNorm: what that remembers is then true for every preference.
+    It stands behind the last BatchNorm, whose statistics then hold for every preference.
 
     Args:
-        losses: length of the preference.
-        width: d, of the features.
+        losses: Length of the preference.
+        width: Width d of the features.
     """
 
     def __init__(self, losses: int, width: int) -> None:
@@ -69,19 +75,19 @@ class Modulation(nn.Module):
         self.generated = Hypernetwork(losses, [torch.ones(width), torch.zeros(width)])
 
     def forward(self, features: Tensor) -> Tensor:
-        """Shape (n, d) to (n, d)."""
+        """Map features (n, d) to (n, d)."""
         generated: list[Tensor] = self.generated()
         scale, shift = generated
         return features * scale + shift
 
 
 class PreferredHead(nn.Module):
-    """A linear classifier whose weights are of the preference.
+    """Linear classifier whose weights depend on the preference.
 
     Args:
-        losses: length of the preference.
-        width: d, of the features.
-        classes: K.
+        losses: Length of the preference.
+        width: Width d of the features.
+        classes: Number of classes K.
     """
 
     def __init__(self, losses: int, width: int, classes: int) -> None:
@@ -91,11 +97,11 @@ class PreferredHead(nn.Module):
 
     @property
     def weight(self) -> Tensor:
-        """Of the present preference, shape (K, d)."""
+        """Weights of the present preference, shape (K, d)."""
         weight: Tensor = self.generated()[0]
         return weight
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features (n, d) to logits (n, K)."""
+        """Map features (n, d) to logits (n, K)."""
         weight, bias = self.generated()
         return functional.linear(features, weight, bias)

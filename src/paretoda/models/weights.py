@@ -1,4 +1,4 @@
-"""Weights from a local file go into a model whole, or the model stays as it was and the error names the keys."""
+"""Loading of weights from a local file: all tensors fit, or the model stays as it was and the error names the keys."""
 
 from __future__ import annotations
 
@@ -14,23 +14,30 @@ from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from paretoda.core.wording import name_some
 from paretoda.errors import WeightsError
 
 _LOG = logging.getLogger(__name__)
 SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 _CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
-_SHOWN = 5
 
 
 def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...] = _CLASSIFIER) -> tuple[str, ...]:
-    """The file's tensors are now the model's; returns the keys that were not used.
+    """Load the tensors of a file into the model.
 
-    Only the file's classifier may go unused, and only where the model has none; a log message says so.
+    Only the classifier of the file may be left unused, and only if the model has none; a log message says so.
 
     Args:
-        model: any.
-        path: of the file.
-        classifier: how the names of a classifier's tensors begin.
+        model: Model whose tensors are replaced.
+        path: Path of the file.
+        classifier: Prefixes of the names of a classifier's tensors.
+
+    Returns:
+        The keys that were not used.
+
+    Raises:
+        WeightsError: The tensors are not those of the model.
+        FileNotFoundError: There is no such file.
     """
     path = Path(path)
     state = read_tensors(path)
@@ -47,7 +54,12 @@ def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...]
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """The tensors in a file by name; nothing in it is executed."""
+    """Read the tensors of a file by name; nothing in it is executed.
+
+    Raises:
+        WeightsError: It is not a file of tensors.
+        FileNotFoundError: There is no such file.
+    """
     if path.suffix not in SUFFIXES:
         raise WeightsError(f"{path}: weights are read from {', '.join(SUFFIXES)} files, convert it first")
     if not path.is_file():
@@ -58,7 +70,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         state = load_stored(path)
     except OSError:
         raise
-    except Exception as error:  # unpicklers and archives raise whatever broken bytes lead them to
+    except Exception as error:  # unpicklers and archives raise all kinds of errors on broken bytes
         writer = "safetensors" if path.suffix == ".safetensors" else "torch.save"
         raise WeightsError(f"{path} is not a file of tensors written by {writer}") from error
     if not isinstance(state, Mapping) or not all(isinstance(key, str) and _plain(state[key]) for key in state):
@@ -67,29 +79,32 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def load_stored(path: Path) -> Any:
-    """What torch.save wrote, on the CPU; its pickle may hold tensors and plain values only, and runs no code.
+    """Read what torch.save wrote, on the CPU; its pickle may hold tensors and plain values only, and runs no code.
 
-    torch.save never packs, so that a packed archive is a stranger's, which may fill the memory.
+    torch.save never compresses, so a compressed archive comes from elsewhere and may fill the memory.
     """
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(info.compress_type != zipfile.ZIP_STORED for info in archive.infolist()):
                 raise ValueError("its parts are packed, which torch.save never does")
-    with warnings.catch_warnings():  # torch warns of a stranger's pickle before it refuses it
+    with warnings.catch_warnings():  # torch warns of an unsafe pickle before it refuses it
         warnings.simplefilter("ignore")
         return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def _plain(value: object) -> bool:
-    """Whether it is a tensor whose numbers are there: neither sparse, quantised nor without any."""
+    """Whether the value is a tensor with stored numbers: not sparse, quantised, complex or without memory."""
     strided = isinstance(value, Tensor) and value.layout == torch.strided and value.device.type == "cpu"
     return strided and isinstance(value, Tensor) and not value.is_quantized and not value.is_complex()
 
 
 def check_shapes(build: Callable[[], nn.Module], found: Mapping[str, Tensor], path: Path) -> None:
-    """Raise unless the tensors fit the network that `build` makes; for the network itself no memory is taken.
+    """Raise unless the tensors fit the network that `build` makes; no memory is allocated for the network itself.
 
-    A description may ask for a layer of any size; tensors are no larger than their file.
+    A description may ask for a layer of any size, but tensors are no larger than their file.
+
+    Raises:
+        WeightsError: The tensors do not fit.
     """
     with torch.device("meta"), _Unfilled():
         wanted = build().state_dict()
@@ -97,7 +112,7 @@ def check_shapes(build: Callable[[], nn.Module], found: Mapping[str, Tensor], pa
 
 
 class _Unfilled(TorchFunctionMode):
-    """Inside, nothing is written into tensors: those without memory would import two seconds of modules for it."""
+    """Inside, nothing is written into tensors: for those without memory that would import two seconds of modules."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -107,7 +122,11 @@ class _Unfilled(TorchFunctionMode):
 
 
 def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: Path) -> None:
-    """Raise unless the file's tensors are those of the model, but for BatchNorm's counters."""
+    """Raise unless the tensors of the file are those of the model, except for BatchNorm's counters.
+
+    Raises:
+        WeightsError: Tensors are missing, unknown or of another shape.
+    """
     # Files older than PyTorch 0.4.1, torchvision's first ones among them, have no counters.
     missing = [key for key in wanted if key not in found and not key.endswith(".num_batches_tracked")]
     unknown = [key for key in found if key not in wanted]
@@ -118,10 +137,5 @@ def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: P
     ]
     faults = {"missing": missing, "not in the model": unknown, "of another shape": misshapen}
     if any(faults.values()):
-        text = "; ".join(f"{len(keys)} {fault}: {_some(keys)}" for fault, keys in faults.items() if keys)
+        text = "; ".join(f"{len(keys)} {fault}: {name_some(keys)}" for fault, keys in faults.items() if keys)
         raise WeightsError(f"{path} holds the weights of another model: {text}")
-
-
-def _some(keys: list[str]) -> str:
-    rest = len(keys) - _SHOWN
-    return ", ".join(keys[:_SHOWN]) + (f" and {rest} more" if rest > 0 else "")

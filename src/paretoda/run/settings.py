@@ -280,9 +280,9 @@ class Settings(BaseModel):
 
     def _check_memory(self, smallest: int) -> None:
         """Refuse settings of memory and speed that do not combine, and micro-batches that would be too small."""
-        from paretoda.models.backbones import from_outside  # noqa: PLC0415  (imports torch)
+        from paretoda.models.backbones import is_external  # noqa: PLC0415  (imports torch)
 
-        if self.checkpoint_activations and from_outside(self.backbone):
+        if self.checkpoint_activations and is_external(self.backbone):
             raise ValueError(f"the blocks of {self.backbone} are not known; leave out --checkpoint-activations")
         if (reason := refusal(self.circumstances)) is not None:
             raise ValueError(reason)

@@ -187,7 +187,7 @@ def _before(settings: Settings, step: Step, snapshots: Snapshots) -> Callable[[i
     refreshed = [part for part in step.parts if part.refreshes]
 
     def before(index: int) -> None:
-        due = refreshed if index % settings.refresh_every == 0 else [part for part in refreshed if part.due]
+        due = refreshed if index % settings.refresh_every == 0 else [part for part in refreshed if part.refresh_due]
         if due:
             snapshot = snapshots.after(index)
             for part in due:

@@ -1,4 +1,4 @@
-"""Schemes: how the weights of the losses are chosen at every step. One file, one scheme; this is their table."""
+"""Schemes: rules that choose the weights of the losses at every step. One file is one scheme; this is their table."""
 
 from __future__ import annotations
 
@@ -45,14 +45,25 @@ SCHEMES: dict[str, Callable[[], Scheme]] = {
     "upgrad": UPGrad,
     "famo": FAMO,
 }
-"""Name -> scheme; each is made without arguments."""
+"""Name -> scheme; each can be built without arguments."""
 
 WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": Averaged}
 """Name -> scheme around another scheme."""
 
 
-def scheme(name: str) -> Scheme:
-    """The scheme of that name with its default settings."""
+def make_scheme(name: str) -> Scheme:
+    """Build the scheme of that name with its default settings.
+
+    Args:
+        name: Name in `SCHEMES`.
+
+    Raises:
+        ValueError: The name is unknown.
+
+    Examples:
+        >>> make_scheme("mgda")
+        MGDA(normalise='none')
+    """
     if name not in SCHEMES:
         raise ValueError(unknown("scheme", name, SCHEMES))
     return SCHEMES[name]()
@@ -80,5 +91,5 @@ __all__ = [
     "ParetoReleased",
     "UPGrad",
     "Uncertainty",
-    "scheme",
+    "make_scheme",
 ]

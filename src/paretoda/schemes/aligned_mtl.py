@@ -1,4 +1,4 @@
-"""Aligned-MTL: the nearest gradients that are orthogonal and of one length, averaged (Senushkin et al., 2023)."""
+"""Aligned-MTL: mean of the nearest gradients that are orthogonal and of one length (Senushkin et al., 2023)."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from paretoda.core.simplex import equal
 Scale: TypeAlias = Literal["min", "median", "rmse"]
 
 _RANK = 1e-12
-"""Smallest eigenvalue that is told from zero, relative to the largest."""
+"""Smallest eigenvalue that counts as non-zero, relative to the largest."""
 
 
 def alignment(gram: Matrix, scale: Scale = "min") -> Matrix:
-    """The B for which the gradients BᵀG are orthogonal with one common square norm, within the span of the originals.
+    """The B for which the gradients BᵀG are orthogonal with one common squared norm, within the span of the originals.
 
     Args:
-        gram: A, shape (m, m), not all zero.
-        scale: the common square norm is the smallest, the (lower) median or the mean eigenvalue of A, zeros left out.
+        gram: Gram matrix A, shape (m, m), not all zero.
+        scale: Common squared norm: the smallest, the (lower) median or the mean eigenvalue of A, zeros left out.
 
     Returns:
         B, shape (m, m), symmetric.
@@ -36,10 +36,17 @@ def alignment(gram: Matrix, scale: Scale = "min") -> Matrix:
 
 @dataclass(frozen=True)
 class AlignedMTL:
-    """The mean of the aligned gradients; where every gradient is zero, equal weights, reported as fallback.
+    """Mean of the aligned gradients; equal weights, reported as fallback, if every gradient is zero.
 
     Args:
-        scale: which eigenvalue gives their common length: "min", "median" or "rmse".
+        scale: Eigenvalue that gives their common length: "min", "median" or "rmse".
+
+    Raises:
+        ValueError: The scale is unknown.
+
+    Examples:
+        >>> AlignedMTL()(Problem([[1.0, 0.0], [0.0, 4.0]], [1.0, 1.0])).alpha.round(4)
+        array([0.5 , 0.25])
     """
 
     scale: Scale = "min"
@@ -50,7 +57,7 @@ class AlignedMTL:
             raise ValueError(f"scale must be one of {', '.join(get_args(Scale))}, got {self.scale!r}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         if not np.diagonal(problem.gram).any():
             return Weights(equal(problem.size), Move.FALLBACK)
         return Weights(alignment(problem.gram, self.scale).mean(axis=1), Move.COMBINED)

@@ -1,4 +1,4 @@
-"""Weights from inner products averaged over steps: a calmer choice than from one batch's."""
+"""Weights from inner products averaged over steps, which vary less than those of single batches."""
 
 from __future__ import annotations
 
@@ -7,20 +7,29 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.core.certificates import keeps_promise
-from paretoda.core.problem import Guide, Problem, Remembering, Scheme, Weights, reads_guide
+from paretoda.core.certificates import keeps_guarantee
+from paretoda.core.problem import Guide, Problem, Scheme, StatefulScheme, Weights, reads_guide
 
 
 @dataclass(frozen=True)
 class Averaged:
     """The wrapped scheme on running averages of the Gram matrix, the guide's dots and the losses.
 
-    The average yields: where its weights would let L_val and an objective rise in the present step, although the
-    wrapped scheme's answer to the present problem would not, that answer is taken.
+    If the averaged weights would let L_val and an objective rise in the present step, although the wrapped scheme's
+    weights for the present problem would not, the latter are used.
 
     Args:
-        scheme: whose weights; it must have no memory of its own.
-        decay: share of the past in each update; the first steps are corrected for their small number.
+        scheme: Wrapped scheme, which must not have a state of its own.
+        decay: Share of the past in each update; the first steps are corrected for their small number.
+
+    Raises:
+        ValueError: The decay does not lie in [0, 1), or the scheme has a state.
+
+    Examples:
+        >>> from paretoda.schemes import MGDA
+        >>> scheme = Averaged(MGDA(), decay=0.5)
+        >>> scheme(Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).alpha.round(4)
+        array([0.5, 0.5])
     """
 
     scheme: Scheme
@@ -30,21 +39,21 @@ class Averaged:
     def __post_init__(self) -> None:
         if not 0 <= self.decay < 1:
             raise ValueError(f"decay must lie in [0, 1), got {self.decay}")
-        if isinstance(self.scheme, Remembering):
+        if isinstance(self.scheme, StatefulScheme):
             raise ValueError("averaged takes a scheme without memory; wrap it the other way round")
 
     @property
     def guided(self) -> bool:
-        """As the wrapped scheme."""
+        """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
+        """Return the wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
         averaged = self.scheme(self._update(problem))
-        if keeps_promise(problem, averaged.alpha):
+        if keeps_guarantee(problem, averaged.alpha):
             return averaged
         present = self.scheme(problem)
-        return present if keeps_promise(problem, present.alpha) else averaged
+        return present if keeps_guarantee(problem, present.alpha) else averaged
 
     def _update(self, problem: Problem) -> Problem:
         guide = problem.guide
@@ -66,10 +75,10 @@ class Averaged:
         return value if np.isinf(value).any() else before + (value - before) / weight
 
     def state_dict(self) -> dict[str, object]:
-        """The averages and their weight."""
+        """Return the averages and their weight."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

@@ -1,8 +1,8 @@
-"""CAGrad: close to the mean gradient, the step along which the worst objective falls fastest (Liu et al., 2021).
+"""CAGrad: the step near the mean gradient along which the worst objective falls fastest (Liu et al., 2021).
 
-The paper minimises <g_w, g_0> + c |g_0| |g_w| over the simplex. We solve the primal side: raise the level t for as
+The paper minimises <g_w, g_0> + c |g_0| |g_w| over the simplex. We solve the primal problem: raise the level t for as
 long as some d with <d, g_i> >= t for all i lies within c |g_0| of g_0. Each t is a least-distance programme, and the
-distance is convex in t: a few safeguarded Newton steps reach the last digits, for singular Gram matrices as well.
+distance is convex in t: a few safeguarded Newton steps reach the last digits, also for singular Gram matrices.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ from paretoda.core.simplex import equal
 
 _ROUNDING = 1e-13
 _FLOOR = 1e-14
-"""Smallest eigenvalue of the cosines that is told from zero: rounding must not look like a direction to go."""
+"""Smallest eigenvalue of the cosines that counts as non-zero, so that rounding is not taken for a direction."""
 _FARTHEST = 1e4
-"""Largest weight of a unit gradient, relative to the radius: beyond it, inner products cannot tell d from rounding."""
+"""Largest weight of a unit gradient, relative to the radius; beyond it d cannot be told from rounding errors."""
 _CANCELLED = 1e-10
-"""Norm of the mean gradient, relative to the longest, that is no longer told from zero."""
+"""Norm of the mean gradient, relative to the longest, below which it counts as zero."""
 
 
 def least_move(units: Matrix, heights: Vector) -> tuple[Vector, float]:
     """The shortest x with <x, u_i> >= heights_i (least-distance programme of Lawson and Hanson).
 
     Args:
-        units: u_i as columns, shape (k, n).
-        heights: shape (n,).
+        units: Unit vectors u_i as columns, shape (k, n).
+        heights: Heights, shape (n,).
 
     Returns:
         y >= 0, shape (n,), with x = Σ y_i u_i, and |x|; (0, inf) where no x reaches the heights, or none with Σy < 1e4.
@@ -50,10 +50,10 @@ def highest_move(units: Matrix, norms: Vector, heights: Vector, high: float) -> 
     """The shortest of the moves |x| <= 1 whose level t is highest: <x, u_i> + heights_i >= t / norms_i for all i.
 
     Args:
-        units: u_i as columns, shape (k, n).
-        norms: shape (n,).
-        heights: shape (n,).
-        high: an upper bound of t.
+        units: Unit vectors u_i as columns, shape (k, n).
+        norms: Norms, shape (n,).
+        heights: Heights, shape (n,).
+        high: Upper bound of t.
 
     Returns:
         y as in `least_move`; |x| < 1 only where no higher level can be reached at all.
@@ -76,14 +76,14 @@ def highest_move(units: Matrix, norms: Vector, heights: Vector, high: float) -> 
 
 
 def cagrad(gram: Matrix, c: float) -> Vector:
-    """Weights of the d that makes min_i <d, g_i> largest within c |g_0| of the mean gradient g_0.
+    """Weights of the d that maximises min_i <d, g_i> within c |g_0| of the mean gradient g_0.
 
     Where 0 is a convex combination of the gradients, the best level may be 0 with room to spare: d is then the
     direction nearest to g_0 that raises no objective. Where g_0 = 0, there is no room, and d = g_0.
 
     Args:
-        gram: A, shape (m, m).
-        c: radius of the ball, relative to |g_0|.
+        gram: Gram matrix A, shape (m, m).
+        c: Radius of the ball, relative to |g_0|.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i.
@@ -114,8 +114,15 @@ class CAGrad:
     """The best worst case within c |g_0| of the mean gradient g_0.
 
     Args:
-        c: 0 is the mean gradient; 1 or more never raises an objective.
-        rescale: divide by 1 + c², as the authors' code may, so that a larger c does not mean a longer step.
+        c: Relative radius; 0 gives the mean gradient, and 1 or more never raises an objective.
+        rescale: Divide by 1 + c², as the authors' code can, so that a larger c does not mean a longer step.
+
+    Raises:
+        ValueError: c is negative or infinite.
+
+    Examples:
+        >>> CAGrad(c=0.0)(Problem([[1.0, -0.5], [-0.5, 4.0]], [1.0, 1.0])).alpha  # the mean gradient
+        array([0.5, 0.5])
     """
 
     c: float = 0.4
@@ -127,7 +134,7 @@ class CAGrad:
             raise ValueError(f"c must be 0 or more, got {self.c}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; fallback where every gradient is zero."""
+        """Return the weights of this step; the move is a fallback if every gradient is zero."""
         alpha = cagrad(problem.gram, self.c)
         move = Move.COMBINED if problem.gram.any() else Move.FALLBACK
         return Weights(alpha / (1 + self.c**2) if self.rescale else alpha, move)

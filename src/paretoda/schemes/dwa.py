@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from paretoda.core.loss_values import check_size, positive_losses
 from paretoda.core.problem import Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
-from paretoda.schemes._loss_values import positive, same_size
 
 
 def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
     """Softmax of newer / older / temperature, times m: positive weights with sum m.
 
     Args:
-        newer: mean losses of the last period, shape (m,), positive.
-        older: of the period before it, shape (m,), positive.
-        temperature: the higher, the more equal.
+        newer: Mean losses of the last period, shape (m,), positive.
+        older: Mean losses of the period before it, shape (m,), positive.
+        temperature: Temperature; the higher, the more equal the weights.
 
     Returns:
         w, shape (m,).
@@ -32,8 +32,18 @@ class DWA:
     """Weights from the rates at which the losses fell; equal ones during the first two periods.
 
     Args:
-        temperature: the higher, the more equal.
-        window: steps in a period.
+        temperature: Temperature; the higher, the more equal the weights.
+        window: Number of steps in a period.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> scheme = DWA(window=1)
+        >>> for losses in ([1.0, 1.0], [0.5, 1.0]):
+        ...     _ = scheme.ahead(np.array(losses))
+        >>> scheme.ahead(np.array([0.5, 1.0])).alpha.round(3)  # the second loss did not fall
+        array([0.438, 0.562])
     """
 
     temperature: float = 2.0
@@ -48,14 +58,14 @@ class DWA:
             raise ValueError(f"window must be at least 1, got {self.window}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The same, before any gradient."""
-        losses = positive(losses)
+        """Return the weights of this step from the losses alone and update the state."""
+        losses = positive_losses(losses)
         total = np.array(self._memory.get("total", [0.0] * len(losses)))
-        same_size("DWA", len(total), len(losses))
+        check_size("DWA", len(total), len(losses))
         count, means = self._memory.get("count", 0), self._memory.get("means", [])
         if len(means) == 2:
             alpha = dwa(np.array(means[1]), np.array(means[0]), self.temperature) / len(losses)
@@ -68,10 +78,10 @@ class DWA:
         return Weights(alpha, Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The sum of this period's losses, its length so far, and the means of the two periods before."""
+        """Return the sum of this period's losses, its length so far, and the means of the two periods before."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

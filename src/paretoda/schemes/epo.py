@@ -14,7 +14,7 @@ from paretoda.core.simplex import equal
 
 
 def non_uniformity(losses: Vector, preference: Vector) -> tuple[float, Vector]:
-    """How far the losses are from the ray r_1 L_1 = ... = r_m L_m, and which way leads there.
+    """Distance of the losses from the ray r_1 L_1 = ... = r_m L_m, and the direction that leads there.
 
     Returns:
         μ = KL(L̂ | 1/m) of the shares L̂_j = r_j L_j / Σ r_i L_i, and a_j = r_j (log(m L̂_j) - μ), along which μ falls
@@ -33,12 +33,19 @@ class EPO:
     Far from the ray (μ > threshold): max b·w over the simplex with b = Aa, where objectives that fall with the balance
     are free, those that rise with it may rise no faster, and the largest r_j L_j must not rise. On the ray: max 1ᵀAw
     with no objective rising and, restricted, b·w >= min(max b, 0), which keeps to the ray. The restricted programme can
-    be empty; then the preference itself is the answer, counted as a fallback.
+    be infeasible; then the preference itself is the solution, counted as a fallback.
 
     Args:
-        preference: r, one positive number a loss; empty: all equal. A larger r_j asks for a smaller L_j.
-        restricted: keep to the ray in descent; False is the paper's relaxed form.
+        preference: r, one positive number per loss; empty: all equal. A larger r_j asks for a smaller L_j.
+        restricted: Keep to the ray in descent; False is the paper's relaxed form.
         threshold: ε, the μ below which the losses count as balanced.
+
+    Raises:
+        ValueError: A preference is not positive.
+
+    Examples:
+        >>> EPO()(Problem([[1.0, 0.0], [0.0, 1.0]], [2.0, 0.5])).alpha  # lower the larger loss first
+        array([1., 0.])
     """
 
     preference: tuple[float, ...] = ()
@@ -51,7 +58,7 @@ class EPO:
             raise ValueError(f"preference must be positive, got {self.preference}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of the balancing or of the descending programme."""
+        """Return the weights of the balancing or of the descending programme."""
         preference = np.array(self.preference) if self.preference else np.ones(problem.size)
         if len(preference) != problem.size:
             raise ValueError(f"epo has {len(preference)} preferences for {problem.size} losses")

@@ -1,20 +1,31 @@
-"""Weights refreshed at every k-th step and held in between: most steps then cost one ordinary backward pass."""
+"""Weights that are computed at every k-th step and held in between: most steps then cost one ordinary backward pass."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from paretoda.core.problem import AheadScheme, Move, Problem, Remembering, Scheme, Vector, Weights, reads_guide
+from paretoda.core.problem import AheadScheme, Move, Problem, Scheme, StatefulScheme, Vector, Weights, reads_guide
 
 
 @dataclass(frozen=True)
 class Every:
-    """The wrapped scheme's weights, asked for at steps 0, k, 2k, ... and held at the others.
+    """The wrapped scheme's weights, computed at steps 0, k, 2k, ... and held at the others.
 
     Args:
-        scheme: whose weights.
-        every: k; 1 asks at every step.
+        scheme: Wrapped scheme.
+        every: k; 1 computes them at every step.
+
+    Raises:
+        ValueError: k is below 1, or the scheme needs no gradients.
+
+    Examples:
+        >>> from paretoda.schemes import MGDA
+        >>> scheme = Every(MGDA(), every=2)
+        >>> scheme(Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0])).move.value
+        'descent'
+        >>> scheme.ahead([1.0, 1.0]).move.value
+        'held'
     """
 
     scheme: Scheme
@@ -31,22 +42,26 @@ class Every:
 
     @property
     def guided(self) -> bool:
-        """As the wrapped scheme."""
+        """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
     @property
     def refreshes(self) -> bool:
-        """Whether the coming step asks the wrapped scheme: only then a guide is needed."""
+        """Whether the next step calls the wrapped scheme; only then a guide is needed."""
         return int(self._memory.get("held", 0)) % self.every == 0
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """Fresh weights, whatever the step."""
+        """Return new weights, whatever the step."""
         weights = self.scheme(problem)
         self._memory.update(alpha=weights.alpha.tolist(), held=1)
         return weights
 
     def ahead(self, losses: Vector, /) -> Weights | None:
-        """The held weights, or None at a step that refreshes them."""
+        """Return the held weights, or None at a step that computes them anew.
+
+        Raises:
+            ValueError: The number of losses has changed.
+        """
         if self.refreshes:
             return None
         if len(self._memory["alpha"]) != len(losses):
@@ -57,15 +72,15 @@ class Every:
         return Weights(self._memory["alpha"], Move.HELD)
 
     def state_dict(self) -> dict[str, object]:
-        """The held weights, their age, and the wrapped scheme's memory."""
-        inner = self.scheme.state_dict() if isinstance(self.scheme, Remembering) else {}
+        """Return the held weights, their age, and the state of the wrapped scheme."""
+        inner = self.scheme.state_dict() if isinstance(self.scheme, StatefulScheme) else {}
         return {**self._memory, "scheme": inner}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         own = dict(state)
         inner = cast("dict[str, object]", own.pop("scheme"))
         self._memory.clear()
         self._memory.update(own)
-        if isinstance(self.scheme, Remembering):
+        if isinstance(self.scheme, StatefulScheme):
             self.scheme.load_state_dict(inner)

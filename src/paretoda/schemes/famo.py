@@ -9,20 +9,20 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.adam import Adam
+from paretoda.core.loss_values import check_size, positive_losses
 from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import onto_simplex
-from paretoda.schemes._loss_values import positive, same_size
 
 
 def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
-    """Jᵀδ, with J the Jacobian of softmax and δ how far the logarithm of each loss fell.
+    """Jᵀδ, with J the Jacobian of softmax and δ the decrease of the logarithm of each loss.
 
     Going down this slope takes weight from the losses that fell most.
 
     Args:
         logits: ξ, shape (m,).
-        before: the losses before a step, shape (m,), positive.
-        after: the losses after it, shape (m,), positive.
+        before: Losses before a step, shape (m,), positive.
+        after: Losses after it, shape (m,), positive.
 
     Returns:
         Shape (m,), with sum 0.
@@ -34,14 +34,21 @@ def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
 
 @dataclass(frozen=True)
 class FAMO:
-    """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from how the losses fell.
+    """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from the decrease of the losses.
 
-    After a step, `observe` takes the losses of the same batch again. Where nobody calls it, the losses of the next step
-    stand in, which costs nothing and adds the noise between two batches.
+    After a step, `observe` takes the losses of the same batch again. If it is not called, the losses of the next step
+    are used instead, which costs nothing and adds the noise between two batches.
 
     Args:
-        rate: learning rate of ξ.
-        decay: pull of ξ towards 0, where the shares are equal.
+        rate: Learning rate of ξ.
+        decay: Pull of ξ towards 0, where the shares are equal.
+
+    Raises:
+        ValueError: An argument is negative or infinite.
+
+    Examples:
+        >>> FAMO().ahead(np.array([1.0, 4.0])).alpha.round(4)  # at first in proportion to 1 / L
+        array([0.8, 0.2])
     """
 
     rate: float = 0.025
@@ -55,38 +62,42 @@ class FAMO:
                 raise ValueError(f"{name} must be 0 or more, got {value}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The same, before any gradient."""
-        losses = positive(losses)
+        """Return the weights of this step from the losses alone and update the state."""
+        losses = positive_losses(losses)
         if "before" in self._memory:
             self.observe(losses)
         logits: Adam = self._memory.setdefault("logits", Adam.start(0.0, len(losses)))
-        same_size("FAMO", len(logits.values), len(losses))
+        check_size("FAMO", len(logits.values), len(losses))
         self._memory["before"] = losses.tolist()
         alpha = onto_simplex(softmax(logits.values) / (losses + SMALLEST_LOSS))
         return Weights(alpha, Move.LEARNED)
 
     def observe(self, losses: Vector, /) -> None:
-        """Learn from the losses of the same batch after the step, shape (m,); once a step."""
-        losses = positive(losses)
+        """Learn from the losses of the same batch after the step, shape (m,); once per step.
+
+        Raises:
+            ValueError: There were no weights before, or `observe` was called twice.
+        """
+        losses = positive_losses(losses)
         if "before" not in self._memory:
             raise ValueError("FAMO has nothing to compare with: ask for weights first, then observe once")
         before = np.array(self._memory["before"])
-        same_size("FAMO", len(before), len(losses))
+        check_size("FAMO", len(before), len(losses))
         logits: Adam = self._memory["logits"]
         slope = famo_slope(np.array(logits.values), before, losses)
         self._memory["logits"] = logits.step(slope, self.rate, self.decay)
         del self._memory["before"]
 
     def state_dict(self) -> dict[str, object]:
-        """The learned ξ, and the losses that wait for `observe`."""
+        """Return the learned ξ and the losses that wait for `observe`."""
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         if state:
             self._memory.update(state, logits=Adam(**cast("dict[str, Any]", state["logits"])))

@@ -9,22 +9,22 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.adam import Adam
+from paretoda.core.loss_values import check_size
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.schemes._loss_values import same_size
 
 _ROUNDING = 1e-12
 
 
 def gradnorm_slope(weights: Vector, norms: Vector, ratios: Vector, asymmetry: float) -> Vector:
-    """The derivative over w of Σ |G_i - mean(G) r_i^asymmetry| / mean(G), the means and rates r held fixed.
+    """Derivative by w of Σ |G_i - mean(G) r_i^asymmetry| / mean(G), with the means and rates r held fixed.
 
     Dividing by the mean makes the slope independent of the units of the losses.
 
     Args:
-        weights: w, shape (m,).
+        weights: Weights w, shape (m,).
         norms: |g_i|, shape (m,); G_i = w_i |g_i|.
         ratios: L_i / L_i(0), shape (m,); r_i is the ratio over the mean ratio.
-        asymmetry: how hard slow objectives are pulled back.
+        asymmetry: Exponent that determines how strongly slow objectives are pulled back.
 
     Returns:
         Shape (m,); 0 for the objectives at their target.
@@ -46,8 +46,15 @@ class GradNorm:
     so the first one is the plain sum. The norms are those of all voting parameters.
 
     Args:
-        asymmetry: the paper's alpha; 0 asks for equal gradient norms.
-        rate: learning rate of s.
+        asymmetry: The paper's alpha; 0 asks for equal gradient norms.
+        rate: Learning rate of s.
+
+    Raises:
+        ValueError: An argument is negative or infinite.
+
+    Examples:
+        >>> GradNorm()(Problem([[1.0, 0.0], [0.0, 4.0]], [1.0, 1.0])).alpha  # the first step is the plain sum
+        array([0.5, 0.5])
     """
 
     asymmetry: float = 1.5
@@ -62,10 +69,10 @@ class GradNorm:
             raise ValueError(f"rate must be 0 or more, got {self.rate}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         size = problem.size
         first = self._memory.setdefault("first", problem.losses.tolist())
-        same_size("GradNorm", len(first), size)
+        check_size("GradNorm", len(first), size)
         logits: Adam = self._memory.get("logits") or Adam.start(0.0, size)
         alpha = softmax(logits.values)
         norms = np.sqrt(np.diagonal(problem.gram))
@@ -74,11 +81,11 @@ class GradNorm:
         return Weights(alpha, Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The first losses and the learned s."""
+        """Return the first losses and the learned s."""
         return {**self._memory, "logits": asdict(self._memory["logits"])} if self._memory else {}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         if state:
             logits = Adam(**cast("dict[str, Any]", state["logits"]))

@@ -12,10 +12,10 @@ from paretoda.core.problem import Matrix, Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
 
 _RANK = 1e-10
-"""Smallest eigenvalue of the cosines that is told from zero."""
+"""Smallest eigenvalue of the cosines that counts as non-zero."""
 
 _SMALLEST_SUM = 1e-2
-"""How small the sum of the weights may be, relative to the sum of their magnitudes, before we stop dividing by it."""
+"""Smallest sum of the weights, relative to the sum of their magnitudes, that they are divided by."""
 
 
 def equal_projection(gram: Matrix) -> Vector:
@@ -24,7 +24,7 @@ def equal_projection(gram: Matrix) -> Vector:
     Solved over unit gradients, so that scaling one loss never changes the direction.
 
     Args:
-        gram: A, shape (m, m).
+        gram: Gram matrix A, shape (m, m).
 
     Returns:
         w, shape (m,), 0 for zero gradients; all 0 where the unit gradients cancel, as two opposite ones do.
@@ -43,15 +43,19 @@ def equal_projection(gram: Matrix) -> Vector:
 class IMTLG:
     """Equal projections on all unit gradients, with weights that sum to 1 and may be negative.
 
-    Where the weights nearly cancel, or their sum is negative, dividing by it would blow the step up, or turn it uphill
-    for all objectives at once: the sum of their magnitudes then takes its place. Where no direction has equal
+    Where the weights nearly cancel, or their sum is negative, dividing by the sum would make the step huge, or turn it
+    uphill for all objectives at once: the sum of their magnitudes is used instead. Where no direction has equal
     projections, the weights are equal. Both are reported as fallback.
+
+    Examples:
+        >>> IMTLG()(Problem([[1.0, 0.0], [0.0, 4.0]], [1.0, 1.0])).alpha.round(4)  # in proportion to 1 / |g_i|
+        array([0.6667, 0.3333])
     """
 
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         weights = equal_projection(problem.gram)
         size = np.abs(weights).sum()
         if size == 0:

@@ -16,7 +16,14 @@ class Linear:
     """d = Σ w_i g_i with fixed w; without weights the plain sum.
 
     Args:
-        weights: one for each loss, in their order; empty: 1 for every loss.
+        weights: One weight for each loss, in their order; empty: 1 for every loss.
+
+    Raises:
+        ValueError: A weight is not finite.
+
+    Examples:
+        >>> Linear((1.0, 0.5))(Problem([[1.0, 0.0], [0.0, 1.0]], [0.7, 0.2])).alpha  # weights over m
+        array([0.5 , 0.25])
     """
 
     weights: tuple[float, ...] = ()
@@ -27,11 +34,15 @@ class Linear:
             raise ValueError(f"weights must be finite, got {self.weights}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The fixed weights."""
+        """Return the fixed weights."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The fixed weights, known before any gradient."""
+        """Return the fixed weights, which are known before any gradient.
+
+        Raises:
+            ValueError: There is another number of losses.
+        """
         size = len(losses)
         if not self.weights:
             return Weights(equal(size), Move.FIXED)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Move, Problem, Weights
-from paretoda.core.scaling import Normalise, in_own_units, lengths, rescaled
+from paretoda.core.scaling import Normalise, rescale, scale_factors, undo_scaling
 
 
 @dataclass(frozen=True)
@@ -15,14 +15,18 @@ class MGDA:
     """min |Σ w_i g_i|² over the simplex: every objective falls by at least |d|², to first order.
 
     Args:
-        normalise: divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The answer is
-            given for the original gradients along the same direction, so that it stays a common descent direction.
+        normalise: Divide each gradient first by its norm ("l2"), its loss ("loss") or both ("loss+"). The weights are
+            returned for the original gradients along the same direction, so that it stays a common descent direction.
+
+    Examples:
+        >>> MGDA()(Problem([[1.0, 0.0], [0.0, 3.0]], [0.7, 0.2])).alpha.round(4)
+        array([0.75, 0.25])
     """
 
     normalise: Normalise = "none"
     guided: ClassVar[bool] = False
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of the min-norm point."""
-        by = lengths(problem, self.normalise)
-        return Weights(in_own_units(min_norm(rescaled(problem, by).gram), by), Move.DESCENT)
+        """Return the weights of the min-norm point."""
+        by = scale_factors(problem, self.normalise)
+        return Weights(undo_scaling(min_norm(rescale(problem, by).gram), by), Move.DESCENT)

@@ -19,8 +19,8 @@ def bargain(angles: Matrix, cap: float) -> Vector:
     anywhere. Without its second term, which keeps |b| <= cap √m, it is unbounded where the gradients cancel.
 
     Args:
-        angles: R, the cosines, shape (m, m).
-        cap: root mean square of b where the gradients cancel.
+        angles: Cosines R, shape (m, m).
+        cap: Root mean square of b where the gradients cancel.
 
     Returns:
         b, shape (m,).
@@ -45,8 +45,8 @@ def nash(gram: Matrix, cap: float = 1e4) -> Vector:
     Solved over unit gradients, a_i = b_i / |g_i|, so that scaling one loss never changes the direction.
 
     Args:
-        gram: A, shape (m, m).
-        cap: bound of the root mean square of a_i |g_i|, reached where the gradients cancel and have no finite solution.
+        gram: Gram matrix A, shape (m, m).
+        cap: Bound of the root mean square of a_i |g_i|, reached where the gradients cancel and have no finite solution.
 
     Returns:
         a, shape (m,); 0 for zero gradients.
@@ -60,15 +60,23 @@ def nash(gram: Matrix, cap: float = 1e4) -> Vector:
 
 @dataclass(frozen=True)
 class NashMTL:
-    """The bargaining solution for the Gram matrix over its Frobenius norm, with the step's length bounded.
+    """The bargaining solution for the Gram matrix over its Frobenius norm, with a bound on the length of the step.
 
     Where the gradients cancel the weights stop at the cap, zero gradients are left out, and where all are zero the
     weights are equal: all three are reported as fallback. To solve at every k-th step only, wrap it in `Every`.
 
     Args:
-        cap: bound of the unit gradients' weights, in root mean square.
-        max_norm: bound of |m Σ alpha_i g_i|, the length of the step's gradient; None for no bound. Without one,
-            scaling all gradients alike does not change the weights.
+        cap: Bound of the unit gradients' weights, in root mean square.
+        max_norm: Bound of |m Σ alpha_i g_i|, the length of the step's gradient; None for no bound. Without one, scaling
+            all gradients alike does not change the weights.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> alpha = NashMTL()(Problem([[1.0, 0.0], [0.0, 4.0]], [1.0, 1.0])).alpha
+        >>> (alpha / alpha.sum()).round(4)  # in proportion to 1 / |g_i|
+        array([0.6667, 0.3333])
     """
 
     cap: float = 1e4
@@ -82,7 +90,7 @@ class NashMTL:
             raise ValueError(f"max_norm must be positive, or None, got {self.max_norm}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         squares = np.diagonal(problem.gram)
         longest = squares.max()
         if longest == 0:

@@ -1,4 +1,4 @@
-"""ParetoDA, our default: the step nearest to a wanted one along which neither an objective nor the guide rises."""
+"""ParetoDA, the default: the step nearest to a wanted one along which neither an objective nor the guide rises."""
 
 from __future__ import annotations
 
@@ -14,21 +14,32 @@ from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Move, Problem, Vector, Weights
 
 PRIOR = {"alignment": 0.3, "target": 0.3}
-"""What an objective of this role is multiplied by in the wanted weights; 1 for any other (docs/decisions/0008)."""
+"""Factor of an objective of this role in the wanted weights; 1 for any other (docs/decisions/0008)."""
 
 
 @dataclass(frozen=True)
 class ParetoDA:
     """min |Gα - Gw|² subject to α >= 0, Aα >= 0, b·α >= 0.
 
-    Where gradients agree this is the wanted step; a conflict bends it as little as possible. Where the guide forbids
+    Where gradients agree this is the wanted step; a conflict changes it as little as possible. Where the guide forbids
     every such direction (only d = 0 is left) its constraint is dropped. No objective rises in either case, to first
     order.
 
     Args:
-        lean: how far the wanted weights lean to objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i, g_v)).
-        normalise: whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
-        prior: what the wanted weights are multiplied by, one number for each objective; empty: `PRIOR` by role.
+        lean: How strongly the wanted weights favour objectives that the guide agrees with: w_i ∝ exp(lean cos(g_i,
+            g_v)).
+        normalise: Whether the wanted weights make all gradients equally long: w_i ∝ 1 / |g_i|.
+        prior: Factors of the wanted weights, one number for each objective; empty: `PRIOR` by role.
+
+    Raises:
+        ValueError: The lean is negative, or a factor is not positive.
+
+    Examples:
+        >>> from paretoda.core.problem import Guide
+        >>> problem = Problem([[1.0, 0.0], [0.0, 1.0]], [0.7, 0.2], Guide([0.5, 0.5], square=1.0))
+        >>> weights = ParetoDA()(problem)
+        >>> weights.alpha.round(4), weights.move.value
+        (array([0.5, 0.5]), 'guided')
     """
 
     lean: float = 5.0
@@ -43,7 +54,11 @@ class ParetoDA:
             raise ValueError(f"prior must be positive numbers, got {self.prior}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of the nearest direction."""
+        """Return the weights of the nearest direction.
+
+        Raises:
+            GuideMissingError: The problem has no guide.
+        """
         guide = problem.need_guide("paretoda")
         wanted = self.wanted(problem)
         alpha = nearest_descent(problem.gram, guide.dots, wanted)
@@ -56,7 +71,7 @@ class ParetoDA:
         return Weights(min_norm(problem.gram), Move.SAFETY_NET)
 
     def wanted(self, problem: Problem) -> Vector:
-        """The weights w of the step that would be taken if nothing rose along it; they sum to 1."""
+        """Weights w of the step that would be taken if nothing rose along it; they sum to 1."""
         guide = problem.need_guide("paretoda")
         if self.prior and len(self.prior) != problem.size:
             raise ValueError(f"prior has {len(self.prior)} numbers for {problem.size} objectives")
@@ -73,10 +88,10 @@ class ParetoDA:
 
 
 def _by_role(problem: Problem) -> list[float]:
-    """The usual prior; 1 for all where roles are not known."""
+    """The default prior; 1 for all objectives without roles."""
     return [PRIOR.get(role, 1.0) for role in problem.roles] or [1.0] * problem.size
 
 
 def _vanishes(problem: Problem, alpha: Vector, wanted: Vector) -> bool:
-    """Whether the direction is zero beside the wanted one, to 1e-9 of its length."""
+    """Whether the direction is zero relative to the wanted one, to 1e-9 of its length."""
     return bool(alpha @ problem.gram @ alpha <= 1e-18 * (wanted @ problem.gram @ wanted))

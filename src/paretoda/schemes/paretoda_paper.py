@@ -1,4 +1,4 @@
-"""ParetoDA as printed: the linear programme of Eq. 6, mended where the paper's Theorem 1 fails (Lv et al., 2021)."""
+"""ParetoDA as printed: the linear programme of Eq. 6, corrected where the paper's Theorem 1 fails (Lv et al., 2021)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ import numpy as np
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Guide, Matrix, Move, Problem, Vector, Weights
-from paretoda.core.scaling import in_own_units, lengths, rescaled
+from paretoda.core.scaling import rescale, scale_factors, undo_scaling
 
 
 def guided_bounds(dots: Vector) -> Vector:
-    """The right-hand sides of Eq. 6 for a guide with b = dots.
+    """Right-hand sides of Eq. 6 for a guide with b = dots.
 
     J = {b_j > 0} may rise (-inf), except J* = argmax b, which must not (0); the others may rise no faster than along
     the guide itself (b_j <= 0). Where J is empty nothing may rise.
@@ -27,7 +27,7 @@ def guided_bounds(dots: Vector) -> Vector:
 
 
 def descend(objective: Vector, gram: Matrix) -> Weights:
-    """The largest objective·w on the simplex with no objective rising; min-norm weights where the numbers fail."""
+    """The largest objective·w on the simplex with no objective rising; min-norm weights on numerical failure."""
     weights = maximise(objective, gram, np.zeros(len(gram)))
     if weights is None:
         return Weights(min_norm(gram), Move.SAFETY_NET)
@@ -43,8 +43,13 @@ class ParetoPaper:
     descend: max (A1/m)·w with no objective rising. So, to first order: either L_val falls, or no objective rises.
 
     Args:
-        threshold: ε of the paper: below it the guide's loss counts as zero.
+        threshold: ε of the paper, below which the guide's loss counts as zero.
         normalise: "l2" solves for unit gradients, so that the scale of a loss does not matter.
+
+    Examples:
+        >>> problem = Problem([[1.0, 0.0], [0.0, 1.0]], [0.7, 0.2], Guide([0.9, 0.1], square=1.0, loss=0.5))
+        >>> ParetoPaper()(problem).alpha  # the guide agrees with the first objective
+        array([1., 0.])
     """
 
     threshold: float = 1e-3
@@ -52,12 +57,16 @@ class ParetoPaper:
     guided: ClassVar[bool] = True
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The solution of Eq. 6."""
+        """Return the solution of Eq. 6.
+
+        Raises:
+            GuideMissingError: The problem has no guide.
+        """
         problem.need_guide("paretoda-paper")
-        by = lengths(problem, self.normalise)
-        scaled = rescaled(problem, by)
+        by = scale_factors(problem, self.normalise)
+        scaled = rescale(problem, by)
         weights = self._solve(scaled.gram, scaled.need_guide("paretoda-paper"))
-        return Weights(in_own_units(weights.alpha, by), weights.move)
+        return Weights(undo_scaling(weights.alpha, by), weights.move)
 
     def _solve(self, gram: Matrix, guide: Guide) -> Weights:
         if guide.loss <= self.threshold:

@@ -1,4 +1,4 @@
-"""PCGrad: each gradient drops its part against every other that it conflicts with (Yu et al., 2020)."""
+"""PCGrad: each gradient loses its component against every other that it conflicts with (Yu et al., 2020)."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ def pcgrad(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
     """Weights of the sum of the projected gradients; all ones where nothing conflicts.
 
     Args:
-        gram: A, shape (m, m).
-        orders: for each gradient, in which order it meets the others; its own number is passed over.
+        gram: Gram matrix A, shape (m, m).
+        orders: For each gradient the order in which it meets the others; its own number is skipped.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i.
@@ -37,10 +37,17 @@ def pcgrad(gram: Matrix, orders: Sequence[Sequence[int]]) -> Vector:
 
 @dataclass(frozen=True)
 class PCGrad:
-    """The sum of the gradients, each projected on the normal planes of those it conflicts with.
+    """Sum of the gradients, each projected on the normal planes of those that it conflicts with.
 
     Args:
-        seed: of the orders, which are drawn anew at every step; the same seed and step give the same orders.
+        seed: Seed of the orders, which are drawn anew at every step; the same seed and step give the same orders.
+
+    Raises:
+        ValueError: The seed is negative.
+
+    Examples:
+        >>> PCGrad()(Problem([[1.0, -0.5], [-0.5, 1.0]], [1.0, 1.0])).alpha  # each adds half of the other
+        array([0.75, 0.75])
     """
 
     seed: int = 0
@@ -52,7 +59,7 @@ class PCGrad:
             raise ValueError(f"seed must be 0 or more, got {self.seed}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         steps = self._memory.get("steps", 0)
         random = np.random.default_rng((self.seed, steps))
         orders = [random.permutation(problem.size).tolist() for _ in range(problem.size)]
@@ -60,10 +67,10 @@ class PCGrad:
         return Weights(pcgrad(problem.gram, orders) / problem.size, Move.COMBINED)
 
     def state_dict(self) -> dict[str, object]:
-        """How many steps were taken."""
+        """Return the number of steps taken."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)

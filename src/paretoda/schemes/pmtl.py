@@ -1,4 +1,4 @@
-"""Pareto MTL: descend inside one sub-region of the loss space, cut out by preference vectors (Lin et al., 2019)."""
+"""Pareto MTL: descend inside one sub-region of the loss space, defined by preference vectors (Lin et al., 2019)."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def _unit(vectors: Matrix) -> Matrix:
     return result
 
 
-def outside(losses: Vector, preferences: Matrix, index: int) -> Matrix:
-    """The rows u_j - u_k of the constraints (u_j - u_k)·L <= 0 of sub-region k that the losses violate."""
+def violated_edges(losses: Vector, preferences: Matrix, index: int) -> Matrix:
+    """Rows u_j - u_k of the constraints (u_j - u_k)·L <= 0 of sub-region k that the losses violate."""
     edges = preferences - preferences[index]
     violated: Matrix = edges[edges @ losses > 1e-12 * np.linalg.norm(losses)]
     return violated
@@ -36,15 +36,23 @@ def outside(losses: Vector, preferences: Matrix, index: int) -> Matrix:
 class PMTL:
     """First reach the sub-region of u_k (where u_k is the preference vector nearest to the losses), then descend in it.
 
-    Phase one, at most `reach` steps and over at the first step inside: the min-norm combination β of the gradients of
-    the violated constraints, w = Σ β_j (u_j - u_k). Phase two: the min-norm point of the losses' and the violated
+    Phase one lasts at most `reach` steps and ends at the first step inside: the min-norm combination β of the gradients
+    of the violated constraints, w = Σ β_j (u_j - u_k). Phase two: the min-norm point of the losses' and the violated
     constraints' gradients together, w = λ + Σ β_j (u_j - u_k). Weights can be negative; Σ|w| = 1.
 
     Args:
         index: k, the row of the preference vectors to follow; None: the one nearest to equal losses.
-        divisions: how fine the grid of preference vectors is.
-        preferences: own preference vectors, one tuple each, instead of the grid.
-        reach: the most steps that phase one may take.
+        divisions: Number of divisions of the grid of preference vectors.
+        preferences: Own preference vectors, one tuple each, instead of the grid.
+        reach: Largest number of steps in phase one.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> weights = PMTL()(Problem([[1.0, 0.0], [0.0, 1.0]], [1.0, 1.0]))  # equal losses: inside
+        >>> weights.alpha.round(4), weights.move.value
+        (array([0.5, 0.5]), 'descent')
     """
 
     index: int | None = None
@@ -59,10 +67,10 @@ class PMTL:
             raise ValueError("pmtl needs divisions >= 1 and reach >= 0")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of the phase that the losses are in."""
+        """Return the weights of the phase that the losses are in."""
         vectors = self._vectors(problem.size)
         index = self._index(vectors)
-        edges = outside(problem.losses, vectors, index)
+        edges = violated_edges(problem.losses, vectors, index)
         step = self._memory.get("steps", 0)
         reaching = len(edges) > 0 and step < self.reach
         self._memory["steps"] = step + 1 if reaching else self.reach
@@ -89,10 +97,10 @@ class PMTL:
         return self.index
 
     def state_dict(self) -> dict[str, object]:
-        """How many steps of phase one are spent."""
+        """Return the number of steps that phase one has used."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update({key: int(str(value)) for key, value in state.items()})

@@ -8,16 +8,16 @@ from typing import Any, ClassVar, cast
 import numpy as np
 
 from paretoda.core.adam import Adam
+from paretoda.core.loss_values import check_size, positive_losses
 from paretoda.core.problem import Move, Problem, Vector, Weights
-from paretoda.schemes._loss_values import positive, same_size
 
 
 def uncertainty_slope(log_variances: Vector, losses: Vector) -> Vector:
-    """The derivative over s of Σ e^(-s_i) L_i + s_i, twice the paper's loss: zero where e^(s_i) = L_i.
+    """Derivative by s of Σ e^(-s_i) L_i + s_i, twice the paper's loss: zero where e^(s_i) = L_i.
 
     Args:
         log_variances: s, shape (m,).
-        losses: L, shape (m,), positive, or s runs away to minus infinity.
+        losses: L, shape (m,), positive, because otherwise s diverges to minus infinity.
 
     Returns:
         Shape (m,).
@@ -32,8 +32,15 @@ class Uncertainty:
     A step uses what the steps before it have learned. The loss is twice the paper's, so that s = 0 is the plain sum.
 
     Args:
-        rate: learning rate of s.
+        rate: Learning rate of s.
         start: s at the first step.
+
+    Raises:
+        ValueError: An argument is out of its range.
+
+    Examples:
+        >>> Uncertainty().ahead(np.array([0.7, 0.2])).alpha  # the first step is the plain sum
+        array([0.5, 0.5])
     """
 
     rate: float = 0.025
@@ -48,23 +55,23 @@ class Uncertainty:
             raise ValueError(f"start must lie between -100 and 100, got {self.start}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step; the memory then moves on."""
+        """Return the weights of this step and update the state."""
         return self.ahead(problem.losses)
 
     def ahead(self, losses: Vector, /) -> Weights:
-        """The same, before any gradient."""
-        losses = positive(losses)
+        """Return the weights of this step from the losses alone and update the state."""
+        losses = positive_losses(losses)
         learned: Adam = self._memory.get("log_variances") or Adam.start(self.start, len(losses))
-        same_size("Uncertainty", len(learned.values), len(losses))
+        check_size("Uncertainty", len(learned.values), len(losses))
         log_variances = np.array(learned.values)
         self._memory["log_variances"] = learned.step(uncertainty_slope(log_variances, losses), self.rate)
         return Weights(np.exp(-log_variances) / len(losses), Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:
-        """The learned s and its moments."""
+        """Return the learned s and its moments."""
         return {name: asdict(learned) for name, learned in self._memory.items()}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Restore the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update({name: Adam(**cast("dict[str, Any]", learned)) for name, learned in state.items()})

@@ -1,4 +1,4 @@
-"""UPGrad: the mean of the gradients, each made to raise no objective first (Quinton and Rey, 2024)."""
+"""UPGrad: mean of the gradients, each first projected so that it raises no objective (Quinton and Rey, 2024)."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ def upgrad(gram: Matrix, regularisation: float = 0.0) -> Vector:
     The projection of g_i onto {d : <d, g_j> >= 0 for all j} is g_i + Σ z_j g_j, with the z >= 0 that make it shortest.
 
     Args:
-        gram: A, shape (m, m).
-        regularisation: added to the diagonal, relative to the trace.
+        gram: Gram matrix A, shape (m, m).
+        regularisation: Amount added to the diagonal, relative to the trace.
 
     Returns:
         w, shape (m,), with d = Σ w_i g_i; a zero gradient keeps 1/m.
@@ -40,11 +40,18 @@ def upgrad(gram: Matrix, regularisation: float = 0.0) -> Vector:
 
 @dataclass(frozen=True)
 class UPGrad:
-    """The mean of the gradients after each was projected onto the cone of directions that raise no objective.
+    """Mean of the gradients after each was projected onto the cone of directions that raise no objective.
 
     Args:
-        regularisation: see `upgrad`. 0 keeps the promise to rounding; more makes the weights change less from step to
-            step and breaks the promise by as much (TorchJD's default is 1e-4).
+        regularisation: See `upgrad`. 0 keeps the guarantee up to rounding; more makes the weights change less from step
+            to step and breaks the guarantee by as much (TorchJD's default is 1e-4).
+
+    Raises:
+        ValueError: The regularisation is negative or infinite.
+
+    Examples:
+        >>> UPGrad()(Problem([[1.0, -0.5], [-0.5, 1.0]], [1.0, 1.0])).alpha.round(4)
+        array([0.75, 0.75])
     """
 
     regularisation: float = 0.0
@@ -55,6 +62,6 @@ class UPGrad:
             raise ValueError(f"regularisation must be 0 or more, got {self.regularisation}")
 
     def __call__(self, problem: Problem, /) -> Weights:
-        """The weights of this step."""
+        """Return the weights of this step."""
         move = Move.COMBINED if self.regularisation else Move.DESCENT
         return Weights(upgrad(problem.gram, self.regularisation), move)

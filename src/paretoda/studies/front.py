@@ -155,7 +155,7 @@ def probe_divergence(alignment: Objective, snapshot: Snapshot) -> float:
 
 
 def _seen(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
-    seen = alignment.joined(domain) if isinstance(alignment, Cdan) else domain.features
+    seen = alignment.combine(domain) if isinstance(alignment, Cdan) else domain.features
     return seen.detach().double().numpy()
 
 

@@ -23,7 +23,7 @@ from paretoda.data.pair import Part
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.gradients.gram import Row as GradientRow
 from paretoda.gradients.gram import gram
-from paretoda.gradients.parameters import multipliers, trainable
+from paretoda.gradients.parameters import rate_multipliers, trainable_parameters
 from paretoda.gradients.vjp import combine, vjp
 from paretoda.io.csv_cells import csv_text
 from paretoda.io.files import write_text
@@ -81,14 +81,14 @@ def measure_agreement(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> 
     """
     with _evaluating(lab.step.model):
         losses = _losses(lab, guides)
-        body = trainable(lab.step.model.encoder)
+        body = trainable_parameters(lab.step.model.encoder)
         rows: dict[str, GradientRow] = {name: vjp([loss], body, None, keep=True) for name, loss in losses.items()}
     names = list(lab.step.objectives)
     total: GradientRow = [
         combine([rows[name][index] for name in names], [1.0] * len(names)) for index in range(len(body))
     ]
     rows[SUM] = total
-    table = cosines(gram(list(rows.values()), multipliers(body, lab.step.optimiser)).cpu().numpy())
+    table = cosines(gram(list(rows.values()), rate_multipliers(body, lab.step.optimiser)).cpu().numpy())
     places = {name: place for place, name in enumerate(rows)}
     found = {
         row: {column: float(table[places[row], places[column]]) for column in (*ORACLES, *names)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
-from paretoda.models.backbones import FROM_OUTSIDE, from_outside
+from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.run.presets import PRESET, expand_preset
 from paretoda.run.settings import SETTINGS, Settings, parse_settings
 from paretoda.run.task import Task
@@ -76,11 +76,11 @@ def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
 
 
 def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
-    if kind == "backbone" and from_outside(name):
-        if not any(map(from_outside, task.tables.backbones)):
+    if kind == "backbone" and is_external(name):
+        if not any(map(is_external, task.tables.backbones)):
             raise ValueError(f"the backbone {name!r} is for --task {CLASSIFICATION}, not for {task.name}")
-        if name in FROM_OUTSIDE:
-            raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {FROM_OUTSIDE[name]}")
+        if name in EXTERNAL_PREFIXES:
+            raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {EXTERNAL_PREFIXES[name]}")
         return
     if name in _names(kind, task):
         return

@@ -11,7 +11,7 @@ from typing import Any
 
 import torch
 
-from paretoda.core.problem import Remembering
+from paretoda.core.problem import StatefulScheme
 from paretoda.io.files import atomic_file, sync_file
 from paretoda.models.weights import load_stored
 from paretoda.training.optimisers import OptimiserGroup
@@ -35,7 +35,7 @@ def step_state(step: Step, taken: int) -> dict[str, Any]:
         "taken": taken,
         "modules": step.modules().state_dict(),
         "optimiser": step.optimiser.state_dict(),
-        "scheme": step.scheme.state_dict() if isinstance(step.scheme, Remembering) else {},
+        "scheme": step.scheme.state_dict() if isinstance(step.scheme, StatefulScheme) else {},
         "scaler": step.scaler.state_dict() if step.scaler is not None else {},
     }
 
@@ -110,7 +110,7 @@ def restore_step(step: Step, state: dict[str, Any]) -> int:
         step.modules().load_state_dict(state["modules"])
         check_optimiser(step.optimiser, state["optimiser"])
         step.optimiser.load_state_dict(state["optimiser"])
-        if isinstance(step.scheme, Remembering):
+        if isinstance(step.scheme, StatefulScheme):
             step.scheme.load_state_dict(state["scheme"])
         if step.scaler is not None and state["scaler"]:
             step.scaler.load_state_dict(state["scaler"])

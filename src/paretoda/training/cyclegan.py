@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, l1_loss
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.models.cyclegan import CycleGan, from_raw, to_raw
 from paretoda.training.seeding import isolated_rng, seed_everything
 
@@ -47,7 +47,7 @@ def train_cyclegan(
     generators = [*gan.to_target.parameters(), *gan.to_source.parameters()]
     judges = [*gan.judge_target.parameters(), *gan.judge_source.parameters()]
     optimisers = [torch.optim.Adam(group, lr=2e-4, betas=(0.5, 0.999)) for group in (generators, judges)]
-    pools = [ImagePool(POOL, derived_seed(seed, "pool", domain)) for domain in ("target", "source")]
+    pools = [ImagePool(POOL, derive_seed(seed, "pool", domain)) for domain in ("target", "source")]
     for step in range(steps):
         source, target = from_raw(source_batches(step)), from_raw(target_batches(step))
         terms, fakes = generator_losses(gan, source, target, semantic)
@@ -159,7 +159,7 @@ def random_patches(images: Tensor, count: int = 4, side: int = 64, seed: int = 0
     height, width = images.shape[-2:]
 
     def of_step(step: int) -> Tensor:
-        chance = torch.Generator().manual_seed(derived_seed(seed, "patches", step))
+        chance = torch.Generator().manual_seed(derive_seed(seed, "patches", step))
         which = torch.randint(len(images), (count,), generator=chance).tolist()
         tops = torch.randint(max(height - side, 0) + 1, (count,), generator=chance).tolist()
         lefts = torch.randint(max(width - side, 0) + 1, (count,), generator=chance).tolist()

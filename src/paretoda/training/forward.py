@@ -13,7 +13,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from paretoda.distributed.collectives import BatchSplit, Processes
 from paretoda.distributed.layers import split_batch
 from paretoda.gradients import MicroBatches
-from paretoda.models.batchnorm import encode, held_out
+from paretoda.models.batchnorm import encode, encode_held_out
 from paretoda.types import Batch, Target
 
 if TYPE_CHECKING:
@@ -74,9 +74,9 @@ class Encoding:
     def _held_out(self, inputs: Tensor) -> Tensor:
         if self.last and isinstance(self.encoder, nn.Sequential) and len(self.encoder) > 1:
             with torch.no_grad():
-                below = held_out(self.encoder[:-1], inputs)
-            return held_out(self.encoder[-1], below)
-        return held_out(self.encoder, inputs)
+                below = encode_held_out(self.encoder[:-1], inputs)
+            return encode_held_out(self.encoder[-1], below)
+        return encode_held_out(self.encoder, inputs)
 
     def _parts(self, *inputs: Tensor, remember: bool = True) -> MicroBatches:
         return MicroBatches(self.encoder, inputs, self.parts, remember=remember, keep_last=self.last)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import torch
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 
 
 @contextmanager
@@ -38,4 +38,4 @@ def deterministic_algorithms(wanted: bool) -> Iterator[None]:
 
 def seed_everything(seed: int, *key: int | str) -> None:
     """Seed torch's generators (all devices): dropout, initial weights."""
-    torch.manual_seed(derived_seed(seed, *key))
+    torch.manual_seed(derive_seed(seed, *key))

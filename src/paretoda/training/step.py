@@ -14,7 +14,7 @@ from paretoda.core.problem import Scheme, reads_guide
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.distributed.layers import check_layers
 from paretoda.gradients import Report, backward
-from paretoda.gradients.fsdp import Sharding, sharded
+from paretoda.gradients.fsdp import Sharding, is_sharded
 from paretoda.models.batchnorm import frozen_statistics
 from paretoda.schemes.linear import Linear
 from paretoda.training.forward import (
@@ -170,7 +170,7 @@ class Step:
         labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
-        head, more = self.model.head, self.model.further
+        head, more = self.model.head, self.model.extra_logits
         return (
             Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
             Target(target, head(target), target_index, batch.target, head, more(target)),
@@ -216,7 +216,7 @@ def _check_distributed(step: Step) -> None:
         raise ValueError("micro-batches are for one process: leave out accumulate, or start it without torchrun")
     if several:
         check_layers(step.model.encoder)
-    if step.clip is not None and sharded(step.model.parameters()):
+    if step.clip is not None and is_sharded(step.model.parameters()):
         raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")
     for part in step.model.encoder.modules():
         if isinstance(part, Sharding):

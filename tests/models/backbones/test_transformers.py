@@ -8,7 +8,7 @@ from models.tiny_networks import CONFIGS, change, saved, size
 
 import paretoda
 from paretoda.errors import BackboneError, WeightsError
-from paretoda.models.backbones import find_backbone, make_backbone, outside_facts
+from paretoda.models.backbones import describe_external, find_backbone, make_backbone
 from paretoda.models.weights import check_shapes
 from paretoda.schemes import ParetoDA
 
@@ -98,7 +98,7 @@ def test_size_and_normalisation_are_the_preprocessors(tmp_path):
 
 
 def test_a_position_is_interpolated_and_a_cut_patch_refused(folders):
-    assert outside_facts(f"hf:{folders['vit']}", (3, 48, 48))["width"] == 16
+    assert describe_external(f"hf:{folders['vit']}", (3, 48, 48))["width"] == 16
     with pytest.raises(BackboneError, match="multiples of 8 pixels, not 30x30; take --image-size 32"):
         make_backbone(f"hf:{folders['vit']}", (3, 30, 30))
     with pytest.raises(BackboneError, match="cannot read images of 8x8 pixels"):
@@ -153,9 +153,9 @@ def test_what_would_run_code_or_fetch_it_is_left_out(folders, tmp_path):
         _name_or_path="evil/evil",
         quantization_config={"quant_method": "evil"},
     )
-    facts = outside_facts(f"hf:{folder}", (3, 32, 32))
+    facts = describe_external(f"hf:{folder}", (3, 32, 32))
     assert "evil" not in json.dumps(facts)
-    assert facts == outside_facts(f"hf:{folders['vit']}", (3, 32, 32))
+    assert facts == describe_external(f"hf:{folders['vit']}", (3, 32, 32))
 
 
 @pytest.mark.parametrize("text", ["{", "[1]", "null", "", '{"a": ' * 5000])
@@ -166,13 +166,13 @@ def test_a_broken_config_gives_one_sentence(text, tmp_path):
 
 
 def test_a_huge_network_of_a_stranger_takes_no_memory(folders):
-    facts = outside_facts(f"hf:{folders['vit']}", (3, 32, 32))
+    facts = describe_external(f"hf:{folders['vit']}", (3, 32, 32))
     huge = {**facts, "config": {**facts["config"], "hidden_size": 65536, "num_attention_heads": 1}, "width": 65536}
     with pytest.raises(WeightsError, match="another model"):
         check_shapes(lambda: make_backbone("hf:x", (3, 32, 32), facts=huge), {}, folders["vit"])
 
 
 def test_a_wrong_width_is_found(folders):
-    facts = outside_facts(f"hf:{folders['vit']}", (3, 32, 32))
+    facts = describe_external(f"hf:{folders['vit']}", (3, 32, 32))
     with pytest.raises(BackboneError, match="gives 16 features instead of 17"):
         make_backbone("hf:x", (3, 32, 32), facts={**facts, "width": 17})

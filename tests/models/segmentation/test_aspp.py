@@ -73,13 +73,13 @@ def test_one_classifier_predicts_alone():
     head = PixelHead((5,), 3, (1, 2))
     x = torch.randn(2, 5, 4, 4)
     torch.testing.assert_close(head(x), head.main(x))
-    assert head.further(x) == ()
+    assert head.extra_logits(x) == ()
 
 
 def test_with_two_levels_each_classifier_sees_its_own_channels_only():
     head = PixelHead((2, 5), 3, (1, 2))
     x = torch.randn(2, 7, 4, 4, requires_grad=True)
-    (auxiliary,) = head.further(x)
+    (auxiliary,) = head.extra_logits(x)
     torch.testing.assert_close(head(x), head.main(x[:, 2:]))
     torch.testing.assert_close(auxiliary, head.auxiliary(x[:, :2]))
     (main_slope,) = torch.autograd.grad(head(x).square().sum(), x)
@@ -94,7 +94,7 @@ def test_a_source_loss_without_the_auxiliary_term_leaves_its_classifier_alone():
     head = PixelHead((2, 5), 3, (1,))
     x, labels = torch.randn(2, 7, 4, 4), torch.randint(3, (2, 4, 4))
     loss = nn.functional.cross_entropy(head(x), labels)
-    (loss + 0.0 * nn.functional.cross_entropy(head.further(x)[0], labels)).backward()
+    (loss + 0.0 * nn.functional.cross_entropy(head.extra_logits(x)[0], labels)).backward()
     assert not any(parameter.grad.any() for parameter in head.auxiliary.parameters())
     assert all(parameter.grad.any() for parameter in head.main.parameters())
 
@@ -102,7 +102,7 @@ def test_a_source_loss_without_the_auxiliary_term_leaves_its_classifier_alone():
 def test_two_classifiers_predict_by_the_sum_of_their_logits_and_differ():
     head = PixelHead((5,), 3, (1, 2), classifiers=2)
     x = torch.randn(2, 5, 4, 4)
-    first, second = head.further(x)
+    first, second = head.extra_logits(x)
     torch.testing.assert_close(head(x), first + second)
     assert not torch.allclose(first, second)
     torch.testing.assert_close(first, head.main(x))

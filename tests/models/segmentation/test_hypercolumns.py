@@ -91,4 +91,4 @@ def test_two_levels_give_both_maps_and_channels_may_be_chosen():
     model = Segmenter(SegmenterArchitecture("efficientnet-lite0", 5, levels=2, rates=(1, 2), channels=12))
     features = model.encoder(torch.randn(2, 3, 24, 32))
     assert features.shape == (2, 24, 6, 8)
-    assert [tuple(x.shape) for x in model.further(features)] == [(2, 5, 6, 8)]
+    assert [tuple(x.shape) for x in model.extra_logits(features)] == [(2, 5, 6, 8)]

@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from paretoda.models.batchnorm import encode, frozen_statistics, held_out
+from paretoda.models.batchnorm import encode, encode_held_out, frozen_statistics
 from paretoda.models.segmentation.backbones import PixelEncoder
 from paretoda.models.segmentation.dilated import DilatedBody
 
@@ -98,7 +98,7 @@ def test_frozen_batch_norm_stays_so_in_every_kind_of_forward_of_a_step():
         source, target = encode(made, images(), images(), bn=bn)
         torch.testing.assert_close(source, expected)
         torch.testing.assert_close(target, expected)
-    torch.testing.assert_close(held_out(made, images()), expected)
+    torch.testing.assert_close(encode_held_out(made, images()), expected)
     with frozen_statistics(made):
         torch.testing.assert_close(made(images()), expected)
     assert all(torch.equal(old, new) for old, new in zip(before, statistics(made), strict=True))

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.models.classifier import describe as describe_classifier
 from paretoda.models.classifier import from_description, make_model
 from paretoda.models.segmentation.backbones import SEGMENTATION_BACKBONES
@@ -48,7 +48,9 @@ def test_features_and_logits_have_the_widths_of_the_architecture(backbone, level
         size = (16, 21) if backbone.startswith("deeplab") else (30, 40)
         assert features.shape == (2, model.width, *size)
         assert model.head(features).shape == model(images).shape == (2, 11, *size)
-        assert [logits.shape for logits in model.further(features)] == [(2, 11, *size)] * (levels + 2 * classifiers - 3)
+        assert [logits.shape for logits in model.extra_logits(features)] == [(2, 11, *size)] * (
+            levels + 2 * classifiers - 3
+        )
     assert model.width == model.architecture.width == sum(model.architecture.widths)
     assert model.architecture.rates == ((6, 12, 18, 24) if backbone.startswith("deeplab") else (1, 2, 4, 6))
 
@@ -74,7 +76,7 @@ def test_head_and_encoder_share_nothing_and_are_everything_and_gradients_reach_a
     assert not set(encoder) & set(head)
     assert sorted(encoder + head) == sorted(ids(model.parameters()))
     features = model.encoder(torch.randn(2, 3, 16, 20))
-    outputs = [model.head(features), *model.further(features)]
+    outputs = [model.head(features), *model.extra_logits(features)]
     sum((logits * torch.randn_like(logits)).sum() for logits in outputs).backward()
     for name, parameter in model.named_parameters():
         assert (parameter.grad is not None and bool(parameter.grad.any())) is parameter.requires_grad, name
@@ -90,7 +92,7 @@ def test_the_main_loss_alone_does_not_touch_the_auxiliary_classifier():
 def test_two_classifiers_predict_by_their_sum():
     model = small(classifiers=2).eval()
     images = torch.randn(2, 3, 16, 20)
-    first, second = model.further(model.encoder(images))
+    first, second = model.extra_logits(model.encoder(images))
     torch.testing.assert_close(model(images), first + second)
     together = (first + second).softmax(dim=1)
     product = first.softmax(dim=1) * second.softmax(dim=1)
@@ -237,7 +239,7 @@ def test_weights_reach_the_body_of_deeplab(tmp_path):
     old=st.tuples(*[st.integers(1, 9)] * 2),
 )
 def test_a_constant_map_stays_constant(value, size, old):
-    large = enlarged(torch.full((1, 2, *old), value), size)
+    large = resize_maps(torch.full((1, 2, *old), value), size)
     assert large.shape == (1, 2, *size)
     torch.testing.assert_close(large, torch.full_like(large, value))
 
@@ -249,4 +251,4 @@ def test_a_ramp_from_corner_to_corner_stays_one(size, old):
         rows, columns = (torch.linspace(0, 1, n, dtype=torch.float64) for n in (height, width))
         return (2 * rows[:, None] - 3 * columns + rows[:, None] * columns)[None, None]
 
-    torch.testing.assert_close(enlarged(ramp(*old), size), ramp(*size))
+    torch.testing.assert_close(resize_maps(ramp(*old), size), ramp(*size))

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from objectives.samples import Samples, adversary_fitted, gradients, silent, source_of, target_of
 
 from paretoda.objectives import Cdan
-from paretoda.objectives.alignment.cdan import certainty_weights, multilinear, randomised
+from paretoda.objectives.alignment.cdan import certainty_weights, multilinear, randomised_multilinear
 
 
 def cdan(samples, **options):
@@ -27,7 +27,7 @@ def test_random_projections_keep_these_inner_products_on_average():
     generator = torch.Generator().manual_seed(0)
     f, g = (torch.randn(4, n, dtype=torch.float64, generator=generator) for n in (5, 3))
     project, predict = (torch.randn(n, 400_000, dtype=torch.float64, generator=generator) for n in (5, 3))
-    joined = randomised(f, g, project, predict)
+    joined = randomised_multilinear(f, g, project, predict)
     exact = (f @ f.T) * (g @ g.T)
     assert (joined @ joined.T - exact).abs().max() < 0.02 * exact.abs().max()
 
@@ -90,7 +90,7 @@ def test_entropy_weights_are_those_of_both_published_codes():
     p = logits.softmax(1)
     w = 1 + torch.exp((p * p.log()).sum(1))
     joint = cdan(samples, entropy=True)
-    scores = joint.discriminator(torch.cat([joint.joined(source), joint.joined(target)]), "batch").squeeze(1)
+    scores = joint.discriminator(torch.cat([joint.combine(source), joint.combine(target)]), "batch").squeeze(1)
     is_source = (torch.arange(12) < 6).double()
     losses = torch.nn.functional.binary_cross_entropy_with_logits(scores, is_source, reduction="none")
     tllib = (w / w.sum() * 12 * losses).mean()
@@ -126,7 +126,7 @@ def test_reversed_entropy_gradient_lowers_the_objective_through_the_weights():
     p = [domain.logits.detach().requires_grad_() for domain in (source, target)]
     weights = [1 + torch.exp((z.softmax(1) * z.log_softmax(1)).sum(1)) for z in p]
     mean = sum(w.detach().mean() for w in weights) / 2
-    rows = torch.cat([plain.joined(source), plain.joined(target)]).detach()
+    rows = torch.cat([plain.combine(source), plain.combine(target)]).detach()
     scores = plain.discriminator(rows, "batch").squeeze(1).detach()
     losses = torch.nn.functional.softplus(torch.cat([-scores[:9], scores[9:]]))
     cross_entropy = ((weights[0] * losses[:9]).mean() + (weights[1] * losses[9:]).mean()) / mean / 2

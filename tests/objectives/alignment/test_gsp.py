@@ -8,7 +8,7 @@ from objectives.samples import Samples, adversary_fitted, gradients, silent, sou
 from torch.nn import functional
 
 from paretoda.objectives import Gsp
-from paretoda.objectives.alignment.gsp import masses, shares, side, similarities
+from paretoda.objectives.alignment.gsp import masses, shares, side_losses, similarities
 
 
 def gsp(samples, **options):
@@ -32,13 +32,15 @@ def test_similarities_lie_between_0_and_1_and_masses_are_degrees():
 @given(st.integers(0, 1000), st.floats(0.1, 100))
 def test_a_sample_is_one_classifiers_or_the_others(seed, scale):
     logits = scale * torch.randn(2, 4, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
-    torch.testing.assert_close((-side(logits, 0)).exp() + (-side(logits, 1)).exp(), torch.ones(4).double())
-    assert (side(logits, 0) >= -1e-12).all()
+    torch.testing.assert_close(
+        (-side_losses(logits, 0)).exp() + (-side_losses(logits, 1)).exp(), torch.ones(4).double()
+    )
+    assert (side_losses(logits, 0) >= -1e-12).all()
 
 
 def test_equal_classifiers_cannot_tell():
     logits = torch.randn(1, 4, 3).expand(2, 4, 3)
-    torch.testing.assert_close(side(logits, 0), torch.full((4,), math.log(2)))
+    torch.testing.assert_close(side_losses(logits, 0), torch.full((4,), math.log(2)))
 
 
 def test_shares_stay_within_a_class_and_are_whole_or_nothing():

@@ -6,8 +6,7 @@ from objectives.samples import Samples, adversary_fitted, gradients, silent
 from torch import nn
 
 from paretoda.objectives import CrossEntropy, Mcd
-from paretoda.objectives.alignment.mcd import disagreement
-from paretoda.objectives.parts.two_classifiers import imbalance
+from paretoda.objectives.alignment.mcd import disagreement, imbalance
 from paretoda.schemes import SCHEMES
 from paretoda.training.step import Step
 from paretoda.types import Batch, Model

@@ -8,7 +8,7 @@ from objectives.samples import Samples, silent, source_of, target_of
 
 from paretoda.objectives import Tpn
 from paretoda.objectives.alignment.tpn import (
-    NOBODY,
+    NO_CLASS,
     averages,
     class_gaps,
     linear_kernel,
@@ -38,7 +38,7 @@ def tpn(classes=2, **options):
 
 
 def test_prototypes_are_means_of_members():
-    source, target = membership(torch.tensor([0, 0, 1]), 2), membership(torch.tensor([1, NOBODY, 0, 0]), 2)
+    source, target = membership(torch.tensor([0, 0, 1]), 2), membership(torch.tensor([1, NO_CLASS, 0, 0]), 2)
     rows = rows_of([1, 3, 10, 20, 99, 4, 6])
     first, second, both = (weight.double().T @ rows for weight in averages(source, target))
     assert first.flatten().tolist() == [2, 10]
@@ -122,7 +122,7 @@ def test_the_terms_and_their_weights():
 def test_doubtful_samples_and_absent_classes_are_left_out():
     source, target = pair([0, 0, 10, 10], [0, 0, 2, 2], [1, 5, 5.1])
     objective = tpn(classes=4, temperature=0.5)
-    assert objective.pseudo_labels(source, target).tolist() == [0, NOBODY, NOBODY]
+    assert objective.pseudo_labels(source, target).tolist() == [0, NO_CLASS, NO_CLASS]
     assert tpn(classes=4, temperature=0.5, gate=0.0).pseudo_labels(source, target).tolist() == [0, 0, 2]
     without = tpn(classes=4, temperature=0.5, kernel="linear", sourcewise=0.0, samplewise=0.0)(source, target).item()
     assert without == pytest.approx(1 + (1 / 3) ** 2 + (2 / 3) ** 2)  # class 0 alone, and the mean is over it alone

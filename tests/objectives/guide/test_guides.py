@@ -15,7 +15,7 @@ from paretoda.objectives import (
     Tcm,
     TcmGuide,
 )
-from paretoda.objectives.guide.agreement import agreed_cross_entropy
+from paretoda.objectives.guide.agreement import agreement_cross_entropy
 from paretoda.objectives.guide.neighbours import neighbour_prediction
 from paretoda.objectives.guide.prototypes import class_means, nearest_prototype
 from paretoda.objectives.parts.neighbours import Bank
@@ -123,7 +123,7 @@ def test_neighbours_are_ten():
 
 def test_agreement_counts_only_samples_with_one_label():
     logits = rows([2, 0], [0, 1], [5, -5]).requires_grad_()
-    loss, share = agreed_cross_entropy(logits, torch.tensor([0, 1, 0]), torch.tensor([0, 0, 0]))
+    loss, share = agreement_cross_entropy(logits, torch.tensor([0, 1, 0]), torch.tensor([0, 0, 0]))
     expected = functional.cross_entropy(logits[[0, 2]], torch.tensor([0, 0]))
     assert loss.item() == pytest.approx(expected.item())
     assert share.item() == pytest.approx(2 / 3)
@@ -132,7 +132,7 @@ def test_agreement_counts_only_samples_with_one_label():
 
 def test_where_none_agree_there_is_nothing_to_follow():
     logits = rows([2, 0], [0, 1]).requires_grad_()
-    loss, share = agreed_cross_entropy(logits, torch.tensor([0, 1]), torch.tensor([1, 0]))
+    loss, share = agreement_cross_entropy(logits, torch.tensor([0, 1]), torch.tensor([1, 0]))
     assert loss.item() == 0
     assert share.item() == 0
     assert not torch.autograd.grad(loss, logits)[0].any()
@@ -145,7 +145,7 @@ def test_agreement_is_of_its_two_parts():
         guide.refresh(samples.snapshot())
     held_out = samples.held_out()
     one, other = (guide.labels(held_out.features) for guide in guides[1:])
-    loss, share = agreed_cross_entropy(held_out.logits, one, other)
+    loss, share = agreement_cross_entropy(held_out.logits, one, other)
     assert guides[0].share.isnan()
     assert guides[0](samples.source(), held_out).item() == loss.item()
     assert guides[0].share.item() == share.item()

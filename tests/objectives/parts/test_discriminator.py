@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn import functional
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, normalise
 
 
@@ -87,7 +87,7 @@ def test_a_single_row_in_all_has_no_statistics():
 
 def test_frozen_is_the_same_function_without_gradients_for_its_parameters():
     ours, x = network(), rows().requires_grad_()
-    scores = frozen(ours, x, "batch")
+    scores = call_frozen(ours, x, "batch")
     torch.testing.assert_close(scores, ours(x, "batch"))
     torch.testing.assert_close(
         torch.autograd.grad(scores.sum(), x, retain_graph=True)[0], torch.autograd.grad(ours(x, "batch").sum(), x)[0]

@@ -7,12 +7,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.optimize import linear_sum_assignment
 
-from paretoda.objectives.parts.transport import entropic_gromov_wasserstein, gromov_wasserstein, pair_costs, sinkhorn
+from paretoda.objectives.parts.transport import entropic_gromov_wasserstein, pair_costs, sinkhorn
 
 
 def graph(n, seed):
     points = torch.randn(n, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(seed))
     return torch.cdist(points, points)
+
+
+def misfit(one, other, coupling):
+    """Σ (one_ik - other_jl)² T_ij T_kl, what a Gromov-Wasserstein coupling makes small."""
+    return (pair_costs(one, other, coupling) * coupling).sum()
 
 
 def even(n):
@@ -68,23 +73,6 @@ def test_pair_costs_are_the_sums_that_define_them():
     differences = (one[:, None, :, None] - other[None, :, None, :]).square()
     expected = torch.einsum("ijkl,kl->ij", differences, coupling)
     torch.testing.assert_close(pair_costs(one, other, coupling), expected)
-    total = torch.einsum("ijkl,ij,kl->", differences, coupling, coupling)
-    assert gromov_wasserstein(one, other, coupling).item() == pytest.approx(total.item())
-
-
-def test_two_points_at_different_distances_have_a_closed_form():
-    """Coupled one to one: (a - b)² for the two mixed pairs, each with mass 1/4."""
-    one, other = (torch.tensor([[0.0, at], [at, 0.0]]) for at in (3.0, 1.0))
-    assert gromov_wasserstein(one, other, torch.eye(2) / 2).item() == pytest.approx((3 - 1) ** 2 / 2)
-
-
-def test_equal_graphs_cost_nothing_and_names_do_not_matter():
-    one = graph(5, 0)
-    assert gromov_wasserstein(one, one, torch.eye(5).double() / 5).item() == pytest.approx(0, abs=1e-12)
-    other, order = graph(5, 1), torch.tensor([3, 1, 4, 0, 2])
-    coupling = torch.rand(5, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
-    renamed = gromov_wasserstein(one, other[order][:, order], coupling[:, order])
-    assert renamed.item() == pytest.approx(gromov_wasserstein(one, other, coupling).item())
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -94,8 +82,8 @@ def test_a_renamed_graph_is_found_again(seed):
     masses = one.sum(1) / one.sum()
     coupling = entropic_gromov_wasserstein(one, other, masses, masses[order], entropy=0.005, rounds=30)
     assert (coupling.argmax(0) == order).all()
-    blind = gromov_wasserstein(one, other, masses.unsqueeze(1) * masses[order])
-    assert gromov_wasserstein(one, other, coupling) < 0.05 * blind
+    blind = misfit(one, other, masses.unsqueeze(1) * masses[order])
+    assert misfit(one, other, coupling) < 0.05 * blind
 
 
 def test_the_coupling_is_better_than_none_and_keeps_the_masses():
@@ -103,7 +91,7 @@ def test_the_coupling_is_better_than_none_and_keeps_the_masses():
     coupling = entropic_gromov_wasserstein(one, other, even(6), even(8), entropy=0.01, rounds=30)
     torch.testing.assert_close(coupling.sum(0), even(8))
     blind = torch.full((6, 8), 1 / 48, dtype=torch.float64)
-    assert gromov_wasserstein(one, other, coupling) < 0.8 * gromov_wasserstein(one, other, blind)
+    assert misfit(one, other, coupling) < 0.8 * misfit(one, other, blind)
 
 
 def test_further_costs_keep_pairs_apart():

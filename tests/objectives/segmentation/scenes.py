@@ -36,7 +36,7 @@ class SceneModel(Model):
         super().__init__(nn.Conv2d(3, features, 4, stride=4), head)
         self.kind, self.auxiliary = kind, nn.Conv2d(features, classes, 1) if kind == "two levels" else None
 
-    def further(self, features):
+    def extra_logits(self, features):
         if self.kind == "two classifiers":
             return self.head.both(features)
         return () if self.auxiliary is None else (self.auxiliary(features),)
@@ -58,7 +58,7 @@ class Scenes:
     def _parts(self, inputs):
         found = self.model.encoder(inputs)
         index = torch.arange(len(inputs))
-        return found, self.model.head(found), index, inputs, self.model.head, self.model.further(found)
+        return found, self.model.head(found), index, inputs, self.model.head, self.model.extra_logits(found)
 
     def source(self, labels=None):
         return Source(*self._parts(self.inputs), labels=self.labels if labels is None else labels)

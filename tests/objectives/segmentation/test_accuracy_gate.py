@@ -9,7 +9,7 @@ from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 
 from paretoda.objectives.segmentation import AdaSegNet, AdvEnt
-from paretoda.objectives.segmentation.map_adversary import MEMORY, AccuracyGate, accuracy
+from paretoda.objectives.segmentation.map_adversary import GATE_STEPS, AccuracyGate, accuracy
 
 BOTH = pytest.mark.parametrize("kind", [AdaSegNet, AdvEnt])
 
@@ -42,7 +42,7 @@ def test_it_is_closed_until_something_is_known_and_at_the_gate_itself():
 
 def test_the_last_hundred_steps_count_and_no_earlier_one():
     gate = told(AccuracyGate(2, 0.6), *[[1.0, 0.5]] * 20, *[[0.5, 1.0]] * 80)
-    assert MEMORY == 100
+    assert GATE_STEPS == 100
     assert gate.recent.mean(0).tolist() == pytest.approx([0.6, 0.9])
     assert told(gate, [0.6, 0.6])() == [False, True]
     assert gate.recent.mean(0).tolist() == pytest.approx([0.596, 0.901])
@@ -72,7 +72,7 @@ def test_each_output_has_a_gate_of_its_own():
     told(gated.gate, [0.5, 0.7])
     loss = gated(source, target)
     assert silent(loss, [target.logits])
-    assert not silent(loss, [target.further[0]])
+    assert not silent(loss, [target.extra_logits[0]])
     alone = copy.deepcopy(plain)
     alone.strengths = (0.0, 2e-4)
     assert loss.item() == pytest.approx(alone(source, target).item())
@@ -87,11 +87,14 @@ def test_what_is_remembered_is_how_right_the_discriminators_were(least_squares):
     border = 0.5 if least_squares else 0.0
     expected = []
     for network, ours, theirs in zip(
-        objective.discriminators, (source.logits, source.further[0]), (target.logits, target.further[0]), strict=True
+        objective.discriminators,
+        (source.logits, source.extra_logits[0]),
+        (target.logits, target.extra_logits[0]),
+        strict=True,
     ):
         with torch.no_grad():  # scores on both sides of the border
-            network.layers[-1].bias += border - network(objective.seen(theirs)).median()
-        scores = [network(objective.seen(maps)) for maps in (ours, theirs)]
+            network.layers[-1].bias += border - network(objective.discriminator_input(theirs)).median()
+        scores = [network(objective.discriminator_input(maps)) for maps in (ours, theirs)]
         expected.append(((scores[0] > border).double().mean() + (scores[1] <= border).double().mean()).item() / 2)
     assert all(abs(each - 0.5) > 0.01 for each in expected), expected
     objective.private_loss(source, target)

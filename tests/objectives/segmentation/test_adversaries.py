@@ -8,7 +8,7 @@ from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.segmentation import AdaSegNet, AdvEnt
 from paretoda.objectives.segmentation.map_adversary import MapDiscriminator
 from paretoda.objectives.segmentation.minent import self_information
@@ -59,7 +59,7 @@ def test_least_squares(kind):
     source, target = scenes.batch()
     objective = made(kind, least_squares=True, strength=0.01)
     (network,) = objective.discriminators
-    of_source, of_target = (network(objective.seen(domain.logits)) for domain in (source, target))
+    of_source, of_target = (network(objective.discriminator_input(domain.logits)) for domain in (source, target))
     assert objective(source, target).item() == pytest.approx(0.01 * (of_target - 1).square().mean().item())
     private = ((of_source - 1).square().mean() + of_target.square().mean()) / 2
     assert objective.private_loss(source, target).item() == pytest.approx(private.item())
@@ -74,7 +74,7 @@ def test_descent_takes_the_target_for_the_source(kind):
     (network,) = objective.discriminators
 
     def score(logits):
-        return network(objective.seen(logits)).mean().item()
+        return network(objective.discriminator_input(logits)).mean().item()
 
     step = torch.autograd.grad(objective(source, target) / 1e-3, target.logits)[0]
     assert score(target.logits - 0.1 * step / step.abs().max()) > score(target.logits)
@@ -92,7 +92,7 @@ def test_a_step_of_the_network_makes_the_target_look_more_like_the_source(kind):
     (network,) = objective.discriminators
 
     def score():
-        return network(objective.seen(scenes.target().logits)).mean().item()
+        return network(objective.discriminator_input(scenes.target().logits)).mean().item()
 
     before, weights = score(), list(scenes.model.parameters())
     step = torch.autograd.grad(objective(*scenes.batch()), weights)
@@ -135,8 +135,8 @@ def test_they_see_probabilities_and_self_information():
     seen = {AdaSegNet: p, AdvEnt: -p * p.log2() / math.log2(4)}
     for kind, expected in seen.items():
         objective = made(kind)
-        torch.testing.assert_close(objective.seen(target.logits), expected)
-        score = frozen(objective.discriminators[0], expected, "batch")
+        torch.testing.assert_close(objective.discriminator_input(target.logits), expected)
+        score = call_frozen(objective.discriminators[0], expected, "batch")
         expected_loss = 1e-3 * functional.softplus(-score).mean().item()
         assert objective(*scenes.batch()).item() == pytest.approx(expected_loss)
 
@@ -146,10 +146,10 @@ def test_levels_have_discriminators_of_their_own(kind):
     scenes = Scenes("two levels")
     source, target = scenes.batch()
     one, two = made(kind, strength=1.0, auxiliary=0.0, levels=2), made(kind, strength=0.0, auxiliary=1.0, levels=2)
-    assert silent(one(source, target), [target.further[0]])
+    assert silent(one(source, target), [target.extra_logits[0]])
     assert silent(two(source, target), [target.logits])
-    assert not silent(two(source, target), [target.further[0]])
-    with pytest.raises(ValueError, match="looks at 2 outputs of the network, and it has 1"):
+    assert not silent(two(source, target), [target.extra_logits[0]])
+    with pytest.raises(ValueError, match="reads 2 outputs of the network, and it has 1"):
         one(*Scenes().batch())
     with pytest.raises(ValueError, match="levels must be 1 or more"):
         made(kind, levels=0)

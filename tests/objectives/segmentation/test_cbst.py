@@ -187,11 +187,11 @@ def test_a_resumed_run_knows_its_round_and_labels():
     first = objective.labels.maps.clone()
     moved(scenes)
     twin.advance(0.4)
-    assert not twin.due
+    assert not twin.refresh_due
     twin.refresh(scenes.snapshot())
     assert twin.labels.maps.equal(first), "the round is the same"
     twin.advance(0.5)
-    assert twin.due
+    assert twin.refresh_due
     empty = LabelMaps()
     empty.load_state_dict(LabelMaps().state_dict())
     assert len(empty) == 0

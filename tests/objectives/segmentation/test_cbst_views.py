@@ -8,7 +8,7 @@ from torch import nn
 from torch.nn import functional
 
 from paretoda.objectives.segmentation import Cbst
-from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds, predicted_maps
+from paretoda.objectives.segmentation.pseudo_labels import balanced_labels, class_thresholds, predict_maps
 from paretoda.types import IGNORE, Model
 
 VIEWS = [(True, 1.0), (False, 0.9), (True, 0.9), (True, 1.5), (False, 0.5)]
@@ -29,7 +29,7 @@ def mean_p(scenes, mirror, scale):
 
 
 def all_maps(scenes, **options):
-    return torch.cat(list(predicted_maps(scenes.snapshot(), **options)))
+    return torch.cat(list(predict_maps(scenes.snapshot(), **options)))
 
 
 @pytest.mark.parametrize(("mirror", "scale"), VIEWS)
@@ -101,7 +101,7 @@ def test_the_network_is_asked_in_evaluation_mode_and_left_as_it_was():
     scenes.model = Model(encoder, nn.Conv2d(6, 4, 1)).train()
     snapshot = scenes.snapshot()
     before = {key: value.clone() for key, value in scenes.model.state_dict().items()}
-    first, second = (torch.cat(list(predicted_maps(snapshot, mirror=True, scale=0.9))) for _ in range(2))
+    first, second = (torch.cat(list(predict_maps(snapshot, mirror=True, scale=0.9))) for _ in range(2))
     assert first.equal(second), "no dropout"
     assert encoder[2].training
     assert all(value.equal(before[key]) for key, value in scenes.model.state_dict().items())

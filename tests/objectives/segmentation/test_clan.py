@@ -53,7 +53,7 @@ def test_likeness_lies_between_0_and_2(seed):
 def test_where_the_classifiers_agree_a_pixel_counts_the_least():
     scenes = Scenes("two classifiers")
     source, target = scenes.batch()
-    same = replace(target, further=(target.logits / 2, target.logits / 2))
+    same = replace(target, extra_logits=(target.logits / 2, target.logits / 2))
     objective = clan(weight=0.0, strength=1.0)
     plain = functional.softplus(-scores_of(objective, target)).mean().item()
     assert objective(source, same).item() == pytest.approx(0.4 * plain)
@@ -64,7 +64,7 @@ def test_the_formula_and_the_discriminators_loss():
     scenes = Scenes("two classifiers")
     source, target = scenes.batch()
     objective = clan()
-    weights = 40 * disagreement(*target.further) + 0.4
+    weights = 40 * disagreement(*target.extra_logits) + 0.4
     of_source, of_target = scores_of(objective, source), scores_of(objective, target)
     adversarial = (weights * functional.softplus(-of_target)).mean()
     alike = likeness(*scenes.model.head.classifier_weights())
@@ -98,8 +98,8 @@ def test_likeness_reaches_the_head_alone():
 def test_the_disagreement_is_felt_unless_detached():
     scenes = Scenes("two classifiers")
     source, target = scenes.batch()
-    further = tuple(logits.detach().requires_grad_() for logits in target.further)
-    apart = replace(target, further=further)
+    further = tuple(logits.detach().requires_grad_() for logits in target.extra_logits)
+    apart = replace(target, extra_logits=further)
     assert not silent(clan()(source, apart), list(further))
     assert silent(clan(detach=True)(source, apart), list(further))
     assert clan()(source, apart).item() == pytest.approx(clan(detach=True)(source, apart).item())
@@ -111,5 +111,5 @@ def test_it_needs_a_head_of_two():
     with pytest.raises(ValueError, match="CLAN needs a head of two classifiers"):
         clan()(replace(source, head=None), target)
     assert math.isfinite(clan(weight=0.0)(replace(source, head=None), target).item())
-    with pytest.raises(ValueError, match="looks at 3 outputs"):
+    with pytest.raises(ValueError, match="reads 3 outputs"):
         clan()(*Scenes().batch())

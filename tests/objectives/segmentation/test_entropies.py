@@ -10,7 +10,7 @@ from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
 from paretoda.objectives.segmentation import FdaEntropy, MinEnt
-from paretoda.objectives.segmentation.fda import robust
+from paretoda.objectives.segmentation.fda import robust_entropies
 from paretoda.objectives.segmentation.minent import missing_shares, pixel_entropies, self_information
 from paretoda.types import Target
 
@@ -71,7 +71,7 @@ def test_the_gradient_vanishes_at_uniform_and_at_certain_and_is_finite(kind):
 
 def test_it_is_a_mean_over_pixels_and_levels_have_their_strengths():
     target = Scenes("two levels").target()
-    first, second = (pixel_entropies(logits).mean().item() for logits in (target.logits, target.further[0]))
+    first, second = (pixel_entropies(logits).mean().item() for logits in (target.logits, target.extra_logits[0]))
     assert MinEnt(6, 4)(None, target).item() == pytest.approx(1e-3 * first + 2e-4 * second)
     tiled = target_of(target.logits.repeat(1, 1, 2, 3))
     assert MinEnt(6, 4)(None, tiled).item() == pytest.approx(1e-3 * first)
@@ -99,7 +99,7 @@ def test_classes_below_half_their_share_are_asked_for():
 
 def test_fdas_entropy():
     entropies = torch.tensor([0.0, 0.5, 1.0], dtype=torch.float64)
-    assert robust(entropies, 2.0).tolist() == pytest.approx([0, 0.0625, 1], abs=1e-6)
+    assert robust_entropies(entropies, 2.0).tolist() == pytest.approx([0, 0.0625, 1], abs=1e-6)
     target = Scenes().target()
     expected = 0.005 * pixel_entropies(target.logits).pow(4).mean().item()
     assert FdaEntropy(6, 4)(None, target).item() == pytest.approx(expected, rel=1e-5)
@@ -110,5 +110,5 @@ def test_fdas_entropy():
 @given(st.floats(0.05, 0.45))
 def test_doubt_counts_more_than_certainty(entropy):
     pair = torch.tensor([entropy, 2 * entropy], dtype=torch.float64, requires_grad=True)
-    slopes = torch.autograd.grad(robust(pair, 2.0).sum(), pair)[0]
+    slopes = torch.autograd.grad(robust_entropies(pair, 2.0).sum(), pair)[0]
     assert slopes[1].item() == pytest.approx(8 * slopes[0].item(), rel=1e-3)

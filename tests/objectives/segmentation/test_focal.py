@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from objectives.segmentation.test_pixel_cross_entropy import drawn
 
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.objectives.segmentation import PixelCrossEntropy
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
 from paretoda.types import IGNORE
@@ -22,7 +22,7 @@ FOCAL = st.sampled_from([0.3, 1.0, 2.0, 5.0])
 def test_it_is_the_formula_pixel_by_pixel(seed, focal, weighted):
     logits, labels = drawn(seed)
     weights = WEIGHTS if weighted else None
-    p = enlarged(logits, (9, 10)).softmax(1).movedim(1, 3)
+    p = resize_maps(logits, (9, 10)).softmax(1).movedim(1, 3)
     total, count = 0.0, 0.0
     for place in (labels != IGNORE).nonzero().tolist():
         label = labels[tuple(place)].item()
@@ -97,7 +97,7 @@ def test_ignored_pixels_contribute_nothing():
 def test_every_output_has_it_and_without_it_nothing_changes(kind, options):
     source, target = Scenes(kind).batch()
     focal = PixelCrossEntropy(6, 4, focal=2.0, **options)(source, target)
-    losses = [pixel_cross_entropy(maps, source.labels, None, 2.0) for maps in (source.logits, *source.further)]
+    losses = [pixel_cross_entropy(maps, source.labels, None, 2.0) for maps in (source.logits, *source.extra_logits)]
     expected = losses[1] + losses[2] if options else losses[0] + 0.1 * losses[1]
     assert focal.item() == pytest.approx(expected.item())
     plain = [

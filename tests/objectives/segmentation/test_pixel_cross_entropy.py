@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 from torch.nn import functional
 
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.objectives.segmentation import PixelCrossEntropy
 from paretoda.objectives.segmentation.pixel_cross_entropy import pixel_cross_entropy
 from paretoda.types import IGNORE
@@ -61,7 +61,7 @@ def test_uniform_predictions_cost_the_logarithm_of_the_classes():
 
 @given(st.integers(1, 4), st.integers(1, 4), st.integers(1, 9), st.integers(1, 9))
 def test_an_enlarged_constant_is_constant(height, width, larger, wider):
-    assert enlarged(torch.full((1, 2, height, width), 0.7), (larger, wider)).flatten().tolist() == pytest.approx(
+    assert resize_maps(torch.full((1, 2, height, width), 0.7), (larger, wider)).flatten().tolist() == pytest.approx(
         [0.7] * (2 * larger * wider)
     )
 
@@ -69,16 +69,16 @@ def test_an_enlarged_constant_is_constant(height, width, larger, wider):
 def test_further_outputs_count_by_their_weight():
     scenes = Scenes("two levels")
     source, target = scenes.batch()
-    first, second = (pixel_cross_entropy(logits, source.labels) for logits in (source.logits, source.further[0]))
+    first, second = (pixel_cross_entropy(logits, source.labels) for logits in (source.logits, source.extra_logits[0]))
     assert PixelCrossEntropy(6, 4)(source, target).item() == pytest.approx((first + 0.1 * second).item())
     without = PixelCrossEntropy(6, 4, auxiliary=0.0)(source, target)
-    assert not torch.autograd.grad(without, source.further[0])[0].any()
+    assert not torch.autograd.grad(without, source.extra_logits[0])[0].any()
 
 
 def test_two_classifiers_are_taught_apart():
     scenes = Scenes("two classifiers")
     source, target = scenes.batch()
-    one, two = (pixel_cross_entropy(logits, source.labels) for logits in source.further)
+    one, two = (pixel_cross_entropy(logits, source.labels) for logits in source.extra_logits)
     assert PixelCrossEntropy(6, 4, both=True)(source, target).item() == pytest.approx((one + two).item())
     with pytest.raises(ValueError, match="two classifiers"):
         PixelCrossEntropy(6, 4, both=True)(*Scenes("two levels").batch())

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from objectives.segmentation.scenes import Scenes
 
-from paretoda.maps import nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.objectives import Coral, Information, Tcm
-from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, nothing, pixel_rows
+from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, pixel_rows, zero_loss
 from paretoda.types import IGNORE, Objective, Source, Target
 
 SIZES = st.tuples(st.integers(1, 3), st.integers(1, 4), st.integers(1, 5), st.integers(1, 5))
@@ -63,13 +63,13 @@ def test_nearest_labels_stand_where_enlarged_logits_do(height, width, factor):
     coarse = torch.randint(0, 19, (2, height, width), generator=torch.Generator().manual_seed(factor))
     fine = torch.full((2, (height - 1) * factor + 1, (width - 1) * factor + 1), IGNORE)
     fine[:, ::factor, ::factor] = coarse
-    assert nearest_labels(fine, (height, width)).equal(coarse)
-    assert nearest_labels(coarse, (height, width)).equal(coarse)
+    assert resize_labels(fine, (height, width)).equal(coarse)
+    assert resize_labels(coarse, (height, width)).equal(coarse)
 
 
 def test_labels_are_never_mixed():
     labels = torch.tensor([[[0, 18], [IGNORE, 7]]]).repeat_interleave(8, 1).repeat_interleave(8, 2)
-    assert set(nearest_labels(labels, (5, 7)).flatten().tolist()) <= {0, 7, 18, IGNORE}
+    assert set(resize_labels(labels, (5, 7)).flatten().tolist()) <= {0, 7, 18, IGNORE}
 
 
 def test_what_is_ignored_contributes_nothing():
@@ -89,7 +89,7 @@ def test_the_same_as_the_inner_objective_on_rows_made_by_hand():
     source, target = scenes.batch()
     torch.manual_seed(0)
     inner = Tcm(6, 4, width=8).double()
-    labels = nearest_labels(scenes.labels, (8, 10)).flatten()
+    labels = resize_labels(scenes.labels, (8, 10)).flatten()
     rows = [(d.features.movedim(1, 3).flatten(0, 2), d.logits.movedim(1, 3).flatten(0, 2)) for d in (source, target)]
     by_hand = Source(*rows[0], torch.arange(160), labels=labels), Target(*rows[1], torch.arange(160))
     wrapped = AtPixels(inner)
@@ -140,8 +140,8 @@ def test_without_a_labelled_pixel_nothing_is_said_and_the_graph_is_there():
 
 def test_nothing_is_zero_of_everything():
     tensor = torch.tensor([float("inf"), float("nan")], requires_grad=True)
-    assert nothing(tensor).item() == 0
-    assert torch.autograd.grad(nothing(tensor), tensor)[0].tolist() == [0, 0]
+    assert zero_loss(tensor).item() == 0
+    assert torch.autograd.grad(zero_loss(tensor), tensor)[0].tolist() == [0, 0]
 
 
 def test_one_pixel_is_too_few():

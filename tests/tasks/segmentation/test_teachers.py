@@ -10,7 +10,7 @@ from tasks.segmentation.conftest import QUICK, same
 
 from paretoda import segment
 from paretoda.errors import RunError, SettingsError
-from paretoda.maps import nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
@@ -42,7 +42,7 @@ def seen(teachers, pair):
     """Predicted classes and confidences of the target's training images, at the nearest pixels."""
     found = [teachers.probabilities(image).max(0) for image in pair.images("target", range(len(pair.target_train)))]
     confidence, predicted = (torch.stack(maps) for maps in zip(*found, strict=True))
-    return nearest_labels(predicted, SIZE), nearest_labels(confidence, SIZE)
+    return resize_labels(predicted, SIZE), resize_labels(confidence, SIZE)
 
 
 def test_of_every_class_the_upper_third_is_labelled_and_all_above_nine_tenths(paths, streets):

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, split_positions
 from paretoda.data.build_pair import limit_batch_size
 from paretoda.data.labels import shorten_names
@@ -64,7 +64,7 @@ def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> 
     wanted = max(1, round(share * len(names)))
     groups = [places[sequence] for sequence in sorted(places)]
     held: list[int] = []
-    for turn in np.random.default_rng(derived_seed(seed, stream, "sequences")).permutation(len(groups)):
+    for turn in np.random.default_rng(derive_seed(seed, stream, "sequences")).permutation(len(groups)):
         if len(held) + len(groups[turn]) <= wanted:
             held += groups[turn]
     if len(held) < (1 - _FAR) * wanted:

@@ -11,7 +11,7 @@ from scipy.ndimage import gaussian_filter
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
 
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, batch_generator
 from paretoda.data.pair import Forward, Pair, Part
 from paretoda.data.prefetching import prefetch_batches
@@ -163,7 +163,7 @@ class ScenePair(Pair):
     def _read(
         self, step: int, source: Positions, target: Positions, processes: Processes
     ) -> tuple[Tensor, Tensor, Tensor]:
-        seed = derived_seed(self.settings.seed, "augment-source", step)
+        seed = derive_seed(self.settings.seed, "augment-source", step)
         generator = batch_generator(seed, self.settings.batch_size, processes)
         pixels, labels = self.source.augment(source, generator)
         raw = self.target.pixels(target)
@@ -175,7 +175,7 @@ class ScenePair(Pair):
             return source
         if target.shape != source.shape:
             target = interpolate(target, size=source.shape[2:], mode="bilinear", antialias=True)
-        generator = torch.Generator().manual_seed(derived_seed(self.settings.seed, "translate", step))
+        generator = torch.Generator().manual_seed(derive_seed(self.settings.seed, "translate", step))
         changed = self.translation(source, target, generator)
         if changed.shape != source.shape:
             raise ValueError(f"the translation made {tuple(changed.shape)} of images {tuple(source.shape)}")

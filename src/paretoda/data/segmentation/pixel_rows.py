@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from paretoda.data.pair import Forward
-from paretoda.maps import nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.types import IGNORE, Source, Target
 
 
@@ -69,7 +69,7 @@ def _draw_pixels(
     count, _, height, width = maps.shape
     labels = torch.zeros(count, height * width, dtype=torch.int64)
     if truth is not None:
-        labels = nearest_labels(truth.cpu(), (height, width)).long().flatten(1)
+        labels = resize_labels(truth.cpu(), (height, width)).long().flatten(1)
     places = []
     for own in labels != IGNORE:
         valid = own.nonzero().squeeze(1)

@@ -1,4 +1,4 @@
-"""Validators: scores of a model that need no target label. One file, one validator; this is their table."""
+"""Validators: scores of a model that need no target label. One file holds one validator; this is their table."""
 
 from __future__ import annotations
 
@@ -35,14 +35,25 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
     "mixval": MixVal,
     "transfer-score": TransferScore,
 }
-"""Name -> validator; each is made without arguments."""
+"""Name -> validator; each can be built without arguments."""
 
-SEGMENTATION_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
-"""Those that pixels have as well: a convolution has no weights of classes in the space of the features."""
+PIXEL_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
+"""Validators for pixel labels; a convolution has no class vectors in the feature space, which transfer-score needs."""
 
 
-def validator(name: str) -> Validator:
-    """The validator of that name with its default settings."""
+def make_validator(name: str) -> Validator:
+    """Build the validator of that name with its default settings.
+
+    Args:
+        name: Name in `VALIDATORS`.
+
+    Raises:
+        ValueError: The name is unknown.
+
+    Examples:
+        >>> make_validator("snd")
+        SND(temperature=0.05, needed=0.5, samples=10000, seed=0)
+    """
     if name not in VALIDATORS:
         raise ValueError(unknown("validator", name, VALIDATORS))
     return VALIDATORS[name]()
@@ -54,7 +65,7 @@ __all__ = [
     "DEV",
     "ENSEMBLE",
     "IM",
-    "SEGMENTATION_VALIDATORS",
+    "PIXEL_VALIDATORS",
     "SND",
     "VALIDATORS",
     "Choice",
@@ -66,6 +77,6 @@ __all__ = [
     "TransferScore",
     "Validator",
     "choose",
+    "make_validator",
     "negative_transfer_warning",
-    "validator",
 ]

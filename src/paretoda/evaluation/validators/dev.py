@@ -1,8 +1,8 @@
-"""Deep embedded validation: held-out source errors, weighted by density ratio, tell target risk (You et al., 2019).
+"""Deep embedded validation: held-out source errors, weighted by density ratio, estimate target risk (You et al., 2019).
 
-The ratio comes from a logistic regression that tells source from target features; the published multilayer perceptron
-is slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh
-little and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
+The ratio comes from a logistic regression between source and target features; the published multilayer perceptron is
+slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh little
+and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
 """
 
 from __future__ import annotations
@@ -19,28 +19,22 @@ from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
 
 from paretoda.evaluation.validators.source_risk import zero_one
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Domain, Snapshot
 
 Array = NDArray[np.float64]
-
-
-def importance_weighted_risk(weights: Array, losses: Array) -> float:
-    """mean(w ℓ): unbiased for true density ratios, of high variance.
-
-    Args:
-        weights: density ratios p_target / p_source of the samples, shape (n,).
-        losses: shape (n,).
-    """
-    return float(np.mean(weights * losses))
 
 
 def dev_risk(weights: Array, losses: Array) -> float:
     """mean(w ℓ) + η (mean w - 1), with η = -Cov(w ℓ, w) / Var(w): the control variate uses that E w = 1.
 
     Args:
-        weights: density ratios p_target / p_source of the samples, shape (n,).
-        losses: shape (n,).
+        weights: Density ratios p_target / p_source of the samples, shape (n,).
+        losses: Losses, shape (n,).
+
+    Examples:
+        >>> dev_risk(np.ones(4), np.array([0.0, 0.0, 0.0, 1.0]))
+        0.25
     """
     weighted = weights * losses
     spread = np.var(weights, ddof=1) if len(weights) > 1 else 0.0
@@ -50,8 +44,8 @@ def dev_risk(weights: Array, losses: Array) -> float:
     return float(weighted.mean() + eta * (weights.mean() - 1))
 
 
-def truncated(weights: Array) -> Array:
-    """No weight above √n times their mean: one huge weight must not decide alone (Ionides, 2008)."""
+def truncate_weights(weights: Array) -> Array:
+    """Limit the weights to √n times their mean, so that one huge weight does not decide alone (Ionides, 2008)."""
     cap: Array = np.sqrt(len(weights)) * np.mean(weights)
     return np.minimum(weights, cap)
 
@@ -59,14 +53,17 @@ def truncated(weights: Array) -> Array:
 def density_ratio(source: Array, target: Array, points: Array, decays: tuple[float, ...]) -> Array:
     """p_target / p_source at the points, by the logistic regression that makes every fifth sample most likely.
 
-    The published code keeps the most accurate one. Accuracy cannot tell odds of 2 from odds of 20, and these are the
-    weights: in two Gaussians 1.5 apart a risk of 0.70 came out as 0.40, by likelihood as 0.70.
+    The published code keeps the most accurate one. Accuracy cannot distinguish odds of 2 from odds of 20, and these are
+    the weights: for two Gaussians 1.5 apart a risk of 0.70 was estimated as 0.40, by likelihood as 0.70.
 
     Args:
-        source: features, shape (n_s, d), in random order.
-        target: features, shape (n_t, d), in random order.
-        points: shape (n, d).
-        decays: weight decays to choose from, the strongest first; it wins a tie.
+        source: Features, shape (n_s, d), in random order.
+        target: Features, shape (n_t, d), in random order.
+        points: Features, shape (n, d).
+        decays: Weight decays to choose from, the strongest first; it wins a tie.
+
+    Returns:
+        Shape (n,).
     """
     x, y = np.concatenate([source, target]), np.repeat([0, 1], [len(source), len(target)])
     held_out = np.concatenate([np.arange(len(source)), np.arange(len(target))]) % 5 == 4
@@ -81,10 +78,10 @@ def density_ratio(source: Array, target: Array, points: Array, decays: tuple[flo
 
 
 def _logistic(x: Array, y: NDArray[np.int64], decays: tuple[float, ...]) -> list[LogisticRegression]:
-    """Minimise mean loss + decay/2 |w|² for every decay, each from the one before.
+    """Minimise mean loss + decay/2 |w|² for every decay, each started from the one before.
 
-    Stopped early they are a little more regularised, which does no harm. One thread: on small matrices two are slower,
-    and much slower where the other core is busy.
+    Stopped early they are a little more regularised, which does no harm. One thread is used: on small matrices two are
+    slower, and much slower where the other core is busy.
     """
     model, found = LogisticRegression(max_iter=100, warm_start=True), []
     with warnings.catch_warnings(), threadpool_limits(1):
@@ -106,9 +103,19 @@ class DEV:
     """Minus the estimated 0/1 risk on the target.
 
     Args:
-        decays: weight decays of the domain classifier, the strongest first.
-        samples: of each domain that it is trained on, at most.
-        seed: of their choice.
+        decays: Weight decays of the domain classifier, the strongest first.
+        samples: Largest number of samples of each domain that it is trained on.
+        seed: Seed of their choice.
+
+    Examples:
+        >>> import torch
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Source, Target
+        >>> features, labels = torch.arange(20.0).reshape(20, 1), torch.arange(20) % 2
+        >>> source = Source(features, torch.eye(2)[labels], torch.arange(20), labels=labels)  # always right
+        >>> target = Target(features, source.logits, torch.arange(20))
+        >>> abs(DEV()(SimpleNamespace(source=source, held_out_source=source, target=target)))
+        0.0
     """
 
     decays: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3)
@@ -116,17 +123,17 @@ class DEV:
     seed: int = 0
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """About -1..0; the control variate may leave the interval."""
+        """Return the score, about -1..0; the control variate may leave the interval."""
         held_out = snapshot.held_out_source
         losses = zero_one(held_out.logits, held_out.labels).cpu().numpy()
-        return -dev_risk(truncated(self.weights(snapshot)), losses)
+        return -dev_risk(truncate_weights(self.weights(snapshot)), losses)
 
     def weights(self, snapshot: Snapshot) -> Array:
-        """The density ratios of the held-out source's samples, shape (n,)."""
+        """Density ratios of the held-out source's samples, shape (n,)."""
         points = snapshot.held_out_source.features.double().cpu().numpy()
         return density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
 
     def _features(self, domain: Domain) -> Array:
-        chosen = draw(domain.index, self.samples, self.seed)
+        chosen = draw_samples(domain.index, self.samples, self.seed)
         features: Array = domain.features.cpu()[chosen].double().numpy()
         return features

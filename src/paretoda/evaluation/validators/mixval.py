@@ -10,23 +10,23 @@ import torch
 from torch import Tensor
 
 from paretoda.evaluation.predictions import evaluation_mode
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Model, Snapshot
 
 
-def mixed_maps(model: Model, batches: Iterable[Tensor], *, share: float, images: int) -> float:
-    """The mean of the consistencies at pixels where two images were predicted differently, and alike; see `MixVal`.
+def map_consistency(model: Model, batches: Iterable[Tensor], *, share: float, images: int) -> float:
+    """Mean of the consistencies at pixels where two images were predicted differently, and alike; see `MixVal`.
 
     Every image is mixed with the next one of its batch, the last one with the first.
 
     Args:
-        model: inputs -> logits (n, K, h, w), in evaluation mode.
-        batches: inputs, (b, ...) each, where the model is.
-        share: of the first image in a mixture.
-        images: at most so many.
+        model: Model from inputs to logits (n, K, h, w), in evaluation mode.
+        batches: Inputs, (b, ...) each, on the device of the model.
+        share: Share of the first image in a mixture.
+        images: Largest number of images.
 
     Returns:
-        In 0..1; pixels that differ nowhere count as 0, and pixels that agree nowhere do not count.
+        A number in 0..1; if no pixels differ, they count as 0, and if no pixels agree, they do not count.
     """
     right = torch.zeros(2, dtype=torch.float64)
     counted = torch.zeros(2, dtype=torch.float64)
@@ -50,15 +50,15 @@ def mixed_maps(model: Model, batches: Iterable[Tensor], *, share: float, images:
 
 _BATCH = 128
 _IMAGES = 64
-"""In segmentation every image has thousands of pixels."""
+"""Number of images with pixel labels; each has thousands of pixels."""
 
 
-def partners(labels: Tensor, same: bool) -> tuple[Tensor, Tensor]:
-    """For every sample the next one, round the circle, of the same or of another class: two lists of positions.
+def find_partners(labels: Tensor, same: bool) -> tuple[Tensor, Tensor]:
+    """For every sample the next one, cyclically, of the same or of another class: two lists of positions.
 
     Args:
-        labels: predicted classes, shape (n,).
-        same: of the same class, or of another; samples without a partner are left out.
+        labels: Predicted classes, shape (n,).
+        same: Whether partners have the same class or another; samples without a partner are left out.
     """
     n = len(labels)
     rows = torch.arange(n)
@@ -72,16 +72,19 @@ def partners(labels: Tensor, same: bool) -> tuple[Tensor, Tensor]:
 
 
 def consistency(model: Model, inputs: Tensor, labels: Tensor, *, same: bool, share: float = 0.55) -> float | None:
-    """How often share · a + (1 - share) · b is predicted as a was, over the pairs of `partners`; None without a pair.
+    """Share of the mixtures share · a + (1 - share) · b that are predicted as a was, over the pairs of `find_partners`.
 
     Args:
-        model: in evaluation mode.
-        inputs: shape (n, ...).
-        labels: predicted classes of the inputs, shape (n,).
-        same: mix within a predicted class, or across two.
-        share: of the first sample.
+        model: Model in evaluation mode.
+        inputs: Inputs, shape (n, ...).
+        labels: Predicted classes of the inputs, shape (n,).
+        same: Mix within a predicted class, or across two.
+        share: Share of the first sample.
+
+    Returns:
+        The share; None without a pair.
     """
-    first, second = partners(labels, same)
+    first, second = find_partners(labels, same)
     right = 0
     device = next((p.device for p in model.parameters()), inputs.device)
     for start in range(0, len(first), _BATCH):
@@ -91,12 +94,15 @@ def consistency(model: Model, inputs: Tensor, labels: Tensor, *, same: bool, sha
     return right / len(first) if len(first) else None
 
 
-def gather(batches: Iterable[Tensor], positions: Tensor) -> Tensor:
-    """The inputs at these positions of the set, in this order.
+def gather_inputs(batches: Iterable[Tensor], positions: Tensor) -> Tensor:
+    """Return the inputs at these positions of the set, in this order.
 
     Args:
-        batches: all inputs of the set, in its order.
-        positions: shape (n,).
+        batches: All inputs of the set, in its order.
+        positions: Positions, shape (n,).
+
+    Raises:
+        ValueError: There are fewer inputs than positions.
     """
     place = {position: i for i, position in enumerate(positions.tolist())}
     rows: list[Tensor | None] = [None] * len(place)
@@ -114,16 +120,25 @@ def gather(batches: Iterable[Tensor], positions: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class MixVal:
-    """The mean of the consistencies across and within predicted classes.
+    """Mean of the consistencies across and within predicted classes.
 
-    Where all samples are predicted alike there is nothing to mix across, which counts as 0: a collapsed model gets at
-    most 1/2. Where no class is predicted twice, the mixtures across classes count alone. One sample scores 0.
+    If all samples are predicted alike there is nothing to mix across, which counts as 0: a collapsed model gets at most
+    1/2. If no class is predicted twice, the mixtures across classes count alone. One sample scores 0.
 
     Args:
-        share: of the first sample in a mixture.
-        samples: of the target, at most; all checkpoints are tried on the same ones.
-        megabytes: at most so much memory for their inputs; larger inputs, fewer samples.
-        seed: of their choice and of the pairs.
+        share: Share of the first sample in a mixture.
+        samples: Largest number of target samples; all checkpoints are tried on the same ones.
+        megabytes: Largest memory for their inputs; with larger inputs there are fewer samples.
+        seed: Seed of their choice and of the pairs.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Target
+        >>> inputs = torch.eye(2).repeat(4, 1)
+        >>> model = Model(torch.nn.Identity(), torch.nn.Identity())  # predicts the larger coordinate
+        >>> target = Target(inputs, inputs, torch.arange(8))
+        >>> MixVal()(SimpleNamespace(target=target, model=model, target_inputs=lambda: iter([inputs])))
+        1.0
     """
 
     share: float = 0.55
@@ -132,15 +147,15 @@ class MixVal:
     seed: int = 0
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """In 0..1."""
+        """Return the score, in 0..1."""
         batches = snapshot.target_inputs()
         first = next(batches)
-        if snapshot.model.makes_maps:
+        if snapshot.model.predicts_pixels:
             with evaluation_mode(snapshot.model):
-                return mixed_maps(snapshot.model, chain([first], batches), share=self.share, images=_IMAGES)
+                return map_consistency(snapshot.model, chain([first], batches), share=self.share, images=_IMAGES)
         fitting = self.megabytes * 2**20 // max(1, first[0].numel() * first.element_size())
-        chosen = draw(snapshot.target.index, max(2, min(self.samples, fitting)), self.seed)
-        inputs = gather(chain([first], batches), chosen)
+        chosen = draw_samples(snapshot.target.index, max(2, min(self.samples, fitting)), self.seed)
+        inputs = gather_inputs(chain([first], batches), chosen)
         labels = snapshot.target.logits.cpu()[chosen].argmax(dim=1)
         with evaluation_mode(snapshot.model):
             across = consistency(snapshot.model, inputs, labels, same=False, share=self.share)

@@ -14,19 +14,19 @@ from torch import Tensor
 from torch.nn.functional import normalize
 
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 
 _CHUNK = 2**22
-"""Similarities held at a time: 32 MB."""
+"""Number of similarities held at a time: 32 MB."""
 
 
 def neighbourhood_density(probabilities: Tensor, temperature: float = 0.05) -> float:
-    """The mean entropy of softmax(cosine / temperature) over all other samples: log 2 for clusters of three one-hots.
+    """Mean entropy of softmax(cosine / temperature) over all other samples: log 2 for clusters of three one-hots.
 
     Args:
-        probabilities: shape (n, K).
-        temperature: of the softmax over neighbours.
+        probabilities: Probabilities, shape (n, K).
+        temperature: Temperature of the softmax over neighbours.
     """
     rows = normalize(probabilities.double(), dim=1)
     n, step = len(rows), max(1, _CHUNK // len(rows))
@@ -42,13 +42,21 @@ def neighbourhood_density(probabilities: Tensor, temperature: float = 0.05) -> f
 
 @dataclass(frozen=True)
 class SND:
-    """The density of the target's predictions, times min(1, information / (needed · log K)).
+    """Density of the target's predictions, times min(1, information / (needed · log K)).
 
     Args:
-        temperature: of the softmax over neighbours.
-        needed: share of log K that the mutual information must reach for the full density to count.
-        samples: at most so many are compared with one another.
-        seed: of their choice.
+        temperature: Temperature of the softmax over neighbours.
+        needed: Share of log K that the mutual information must reach for the full density to count.
+        samples: Largest number of samples that are compared with one another.
+        seed: Seed of their choice.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Target
+        >>> logits = 100 * torch.eye(3).repeat(3, 1)  # three clusters of three
+        >>> snapshot = SimpleNamespace(target=Target(torch.zeros(9, 2), logits, torch.arange(9)))
+        >>> round(SND()(snapshot), 4)  # log 2
+        0.6931
     """
 
     temperature: float = 0.05
@@ -57,9 +65,9 @@ class SND:
     seed: int = 0
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """In 0..log(n - 1)."""
+        """Return the score, in 0..log(n - 1)."""
         target = snapshot.target
-        logits = target.logits[draw(target.index, self.samples, self.seed).to(target.logits.device)]
+        logits = target.logits[draw_samples(target.index, self.samples, self.seed).to(target.logits.device)]
         density = neighbourhood_density(logits.double().softmax(dim=1), self.temperature)
         enough = self.needed * log(logits.shape[1])
         share = mutual_information(logits) / enough if enough > 0 else 1.0

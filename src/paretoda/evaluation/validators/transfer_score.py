@@ -13,17 +13,17 @@ from torch import Tensor, nn
 from torch.nn.functional import normalize
 
 from paretoda.evaluation.validators.im import mutual_information
-from paretoda.evaluation.validators.validator import draw
+from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 
 Array = NDArray[np.float64]
 
 
 def unevenness(weight: Tensor) -> float:
-    """The mean squared difference of the angles between class vectors and those of a regular simplex, which has 0.
+    """Mean squared difference between the angles of the class vectors and those of a regular simplex.
 
     Args:
-        weight: of the classifier, shape (K, d), K >= 2.
+        weight: Weights of the classifier, shape (K, d), K >= 2.
     """
     classes = len(weight)
     rows = normalize(weight.double(), dim=1)
@@ -33,14 +33,14 @@ def unevenness(weight: Tensor) -> float:
 
 
 def hopkins(points: Array, seed: int = 0) -> float:
-    """Σu / (Σu + Σw): about 1/2 for evenly spread points, towards 1 for clusters, 1/2 where it cannot be told.
+    """Σu / (Σu + Σw): about 1/2 for evenly spread points, towards 1 for clusters, 1/2 where it is undefined.
 
     u are the distances from uniform points in the box around the points to the nearest point, w those from every point
-    to the nearest other. The distances are not raised to the power of the dimension: at 8 that is 1 for everything.
+    to the nearest other. The distances are not raised to the power of the dimension: at 8 that gives 1 for everything.
 
     Args:
-        points: shape (m, d).
-        seed: of the uniform points.
+        points: Points, shape (m, d).
+        seed: Seed of the uniform points.
     """
     if len(points) < 2:
         return 0.5
@@ -51,12 +51,12 @@ def hopkins(points: Array, seed: int = 0) -> float:
     return u / (u + w) if u + w > 0 else 0.5
 
 
-def principal(points: Array, dimensions: int) -> Array:
+def project_on_principal_axes(points: Array, dimensions: int) -> Array:
     """The points in their first principal axes, each axis signed so that the largest loading is positive.
 
     Args:
-        points: shape (m, d).
-        dimensions: to keep, at most.
+        points: Points, shape (m, d).
+        dimensions: Largest number of axes that are kept.
     """
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:dimensions]
@@ -67,14 +67,22 @@ def principal(points: Array, dimensions: int) -> Array:
 
 @dataclass(frozen=True)
 class TransferScore:
-    """Minus the unevenness of the head, plus the Hopkins statistic of the target's features, plus information / log K.
+    """Hopkins statistic of the target's features plus information / log K minus the unevenness of the head.
 
-    The Hopkins statistic is taken in the first principal axes: in hundreds of dimensions every box is empty.
+    The Hopkins statistic is computed in the first principal axes: in hundreds of dimensions every box is empty.
 
     Args:
-        dimensions: principal axes that are kept.
-        samples: of the target, at most.
-        seed: of their choice and of the uniform points.
+        dimensions: Number of principal axes that are kept.
+        samples: Largest number of target samples.
+        seed: Seed of their choice and of the uniform points.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Model, Target
+        >>> target = Target(torch.randn(20, 4), torch.randn(20, 3), torch.arange(20))
+        >>> snapshot = SimpleNamespace(target=target, model=Model(nn.Identity(), nn.Linear(4, 3)))
+        >>> TransferScore()(snapshot) < 2
+        True
     """
 
     dimensions: int = 8
@@ -82,18 +90,22 @@ class TransferScore:
     seed: int = 0
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """At most 2."""
+        """Return the score, at most 2.
+
+        Raises:
+            ValueError: The head has no nn.Linear.
+        """
         weight = _weight(snapshot.model.head)
         target = snapshot.target
-        chosen = draw(target.index, self.samples, self.seed)
+        chosen = draw_samples(target.index, self.samples, self.seed)
         features = target.features.detach().cpu()[chosen].double().numpy()
-        clustered = hopkins(principal(features, self.dimensions), self.seed)
+        clustered = hopkins(project_on_principal_axes(features, self.dimensions), self.seed)
         informative = abs(mutual_information(target.logits)) / log(target.logits.shape[1])
         return clustered + informative - unevenness(weight)
 
 
 def _weight(head: nn.Module) -> Tensor:
-    """The head's own weights, or those of its last nn.Linear."""
+    """Weights of the head itself, or of its last nn.Linear."""
     own = getattr(head, "weight", None)
     if isinstance(own, Tensor):
         return own.detach()

@@ -11,24 +11,28 @@ from paretoda.types import Snapshot
 
 
 class Validator(Protocol):
-    """A frozen dataclass: its fields are its settings, and the same snapshot always gets the same score.
+    """Frozen dataclass whose fields are its settings; the same snapshot always gets the same score.
 
-    Scores are finite, also for one sample, for saturated and for collapsed predictions. All read `snapshot.target`, the
+    Scores are finite, also for one sample, and for saturated and collapsed predictions. All read `snapshot.target`, the
     training part; `dataclasses.replace(snapshot, target=snapshot.held_out_target)` scores the held-out part instead.
     """
 
     def __call__(self, snapshot: Snapshot, /) -> float:
-        """The score of the model that made the snapshot."""
+        """Return the score of the model that made the snapshot."""
         ...
 
 
-def draw(index: Tensor, count: int, seed: int) -> Tensor:
+def draw_samples(index: Tensor, count: int, seed: int) -> Tensor:
     """Positions of at most `count` samples in random order; a permuted set gives the same samples in the same order.
 
     Args:
-        index: of the samples in their set, shape (n,): their identity.
-        count: how many are wanted.
-        seed: of the draw.
+        index: Positions of the samples in their set, shape (n,), which identify them.
+        count: Largest number of samples.
+        seed: Seed of the draw.
+
+    Examples:
+        >>> sorted(draw_samples(torch.arange(4), count=10, seed=0).tolist())
+        [0, 1, 2, 3]
     """
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(index), generator=generator)[:count]

@@ -1,4 +1,4 @@
-"""Backbones by name: how each is built, what it reads, and the normalisation that its weights expect."""
+"""Backbones by name: how each is built, which images it reads, and the normalisation that its weights expect."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from paretoda.errors import BackboneError
 from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones import transformers as from_transformers
 from paretoda.models.backbones import user_module as own_module
-from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, Outside, measured_width
+from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, ExternalBackbone, measure_width
 from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
 from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
-from paretoda.models.pretrained import DEFAULT, RANDOM, weights_file
+from paretoda.models.pretrained import DEFAULT, RANDOM, resolve_weights
 from paretoda.models.weights import load_weights
 
 
@@ -38,48 +38,66 @@ BACKBONES: dict[str, Backbone] = {
         lambda channels: EfficientNetLite0(in_channels=channels), EfficientNetLite0.width, 32, MEAN, STD, True
     ),
 }
-"""Name -> backbone; "mlp", which reads features, needs none of this and is not among them."""
+"""Name -> backbone; "mlp", which reads feature vectors, needs none of this and is not included."""
 
 NAMES = ("mlp", *BACKBONES)
-"""All names of this package that a model can be made of."""
+"""All names of backbones in this package."""
 
-FROM_OUTSIDE = {
+EXTERNAL_PREFIXES = {
     "hf:": "hf:facebook/dinov2-small",
     "timm:": "timm:convnext_tiny",
     "module:": "module:package.factory",
 }
-"""How names of networks from outside begin -> an example."""
+"""Prefix of the names of external networks -> an example."""
 
 
-def from_outside(name: str) -> bool:
-    """Whether the name is of a network from outside of this package."""
-    return name.startswith(tuple(FROM_OUTSIDE))
+def is_external(name: str) -> bool:
+    """Whether the name is of a network from outside this package.
+
+    Examples:
+        >>> is_external("timm:convnext_tiny"), is_external("resnet50")
+        (True, False)
+    """
+    return name.startswith(tuple(EXTERNAL_PREFIXES))
 
 
 def find_backbone(name: str, facts: Mapping[str, Any] | None = None) -> Backbone:
-    """What is known of the backbone of that name.
+    """Return the description of the backbone of that name.
 
     Args:
-        name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
-        facts: of a finished run, whose network is rebuilt from them; None: it is looked for where its name says.
+        name: Key of `BACKBONES`, or a name with a prefix of `EXTERNAL_PREFIXES`.
+        facts: Facts of a finished run from which its network is rebuilt; None: it is looked up by its name.
+
+    Raises:
+        BackboneError: The name is unknown, or the backbone cannot be found.
+
+    Examples:
+        >>> find_backbone("resnet50").width
+        2048
     """
     kind, _, rest = name.partition(":")
     if name in BACKBONES:
         return BACKBONES[name]
-    if not from_outside(name) or not rest:
-        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if not is_external(name) or not rest:
+        raise BackboneError(unknown("backbone", name, [*NAMES, *EXTERNAL_PREFIXES.values()]))
     if kind == "module":
-        return own_module.described(rest)
+        return own_module.describe_backbone(rest)
     if kind == "timm":
-        return from_timm.described(rest)
-    return from_transformers.described(rest) if facts is None else from_transformers.rebuilt(facts, name)
+        return from_timm.describe_backbone(rest)
+    return (
+        from_transformers.describe_backbone(rest) if facts is None else from_transformers.rebuild_backbone(facts, name)
+    )
 
 
 def default_backbone(input_shape: tuple[int, ...]) -> str:
-    """Features get an MLP, images below 64 pixels the small CNN, photographs ResNet-50.
+    """Name of the default backbone: an MLP for features, the small CNN below 64 pixels, ResNet-50 for photographs.
 
     Args:
-        input_shape: of one sample: (d,), or (channels, h, w).
+        input_shape: Shape of one sample: (d,), or (channels, h, w).
+
+    Examples:
+        >>> default_backbone((1280,)), default_backbone((3, 32, 32)), default_backbone((3, 224, 224))
+        ('mlp', 'cnn', 'resnet50')
     """
     if len(input_shape) != 3:
         return "mlp"
@@ -87,15 +105,15 @@ def default_backbone(input_shape: tuple[int, ...]) -> str:
 
 
 def check_backbone(name: str, input_shape: tuple[int, ...], facts: Mapping[str, Any] | None = None) -> None:
-    """The name is known and the backbone can read such samples, or a BackboneError says what to do."""
+    """Raise BackboneError unless the name is known and the backbone can read such samples."""
     if name == "mlp":
         return
-    if name not in BACKBONES and not from_outside(name):
-        raise BackboneError(unknown("backbone", name, [*NAMES, *FROM_OUTSIDE.values()]))
+    if name not in BACKBONES and not is_external(name):
+        raise BackboneError(unknown("backbone", name, [*NAMES, *EXTERNAL_PREFIXES.values()]))
     if len(input_shape) != 3:
         raise BackboneError(f"{name} reads images (channels, h, w), the samples have shape {input_shape}; take 'mlp'")
     if facts is not None:
-        return  # what it can read is tried when it is built
+        return  # whether it can read them is tried when it is built
     backbone, size = find_backbone(name), f"{input_shape[2]}x{input_shape[1]}"
     if min(input_shape[1:]) < backbone.smallest:
         smallest = backbone.smallest
@@ -110,29 +128,36 @@ def check_backbone(name: str, input_shape: tuple[int, ...], facts: Mapping[str, 
         )
 
 
-def outside_facts(name: str, input_shape: tuple[int, ...]) -> dict[str, Any] | None:
-    """What rebuilds a network from outside, with the width that it was measured to have; None for those of `BACKBONES`.
+def describe_external(name: str, input_shape: tuple[int, ...]) -> dict[str, Any] | None:
+    """Return the facts that rebuild an external network, with its measured width; None for those of `BACKBONES`.
 
     Args:
-        name: of the backbone.
-        input_shape: of one sample, (channels, h, w).
+        name: Name of the backbone.
+        input_shape: Shape of one sample, (channels, h, w).
+
+    Raises:
+        BackboneError: The name is unknown, or the backbone cannot read such samples.
     """
-    if not from_outside(name):
+    if not is_external(name):
         return None
     check_backbone(name, input_shape)
     backbone = find_backbone(name)
     with torch.random.fork_rng(devices=[]):
-        return {"width": _measured(name, backbone, input_shape), **(backbone.facts or {})}
+        return {"width": _measure_width(name, backbone, input_shape), **(backbone.facts or {})}
 
 
-def _measured(name: str, backbone: Backbone, input_shape: tuple[int, ...]) -> int:
-    """Measured without memory; the user's own network, which may not allow that, as it is."""
+def _measure_width(name: str, backbone: Backbone, input_shape: tuple[int, ...]) -> int:
+    """Measure the width without allocating memory, except for the user's own network, which may not allow that."""
     with torch.device("cpu" if name.startswith(own_module.MODULE) else "meta"):
-        return measured_width(name, backbone.build(input_shape[0]), input_shape)
+        return measure_width(name, backbone.build(input_shape[0]), input_shape)
 
 
-def width_of(name: str, facts: Mapping[str, Any] | None = None) -> int:
-    """Width of the backbone's features; that of a network from outside stands in its facts."""
+def feature_width(name: str, facts: Mapping[str, Any] | None = None) -> int:
+    """Width of the backbone's features; that of an external network is one of its facts.
+
+    Raises:
+        BackboneError: The facts have no valid width.
+    """
     if name in BACKBONES:
         return BACKBONES[name].width
     width = (facts or {}).get("width")
@@ -147,41 +172,52 @@ def make_backbone(
     weights: str | Path | None = None,
     facts: Mapping[str, Any] | None = None,
 ) -> nn.Module:
-    """Images (n, *input_shape) to features (n, width), with random or stored weights.
+    """Build a network from images (n, *input_shape) to features (n, width), with random or stored weights.
 
     Args:
-        name: a key of `BACKBONES`, or one that begins as in `FROM_OUTSIDE`.
-        input_shape: of one sample, (channels, h, w).
-        weights: a file, a folder, a name at the hub, or "default"; None and "none" for random weights.
-        facts: of `outside_facts`, or of a finished run; None: they are found out.
+        name: Key of `BACKBONES`, or a name with a prefix of `EXTERNAL_PREFIXES`.
+        input_shape: Shape of one sample, (channels, h, w).
+        weights: File, folder, name at the hub, or "default"; None and "none" for random weights.
+        facts: Facts of `describe_external`, or of a finished run; None: they are determined here.
+
+    Returns:
+        The network.
+
+    Raises:
+        BackboneError: The name is unknown, or the backbone cannot read such samples.
+        WeightsError: The weights are those of another network.
+
+    Examples:
+        >>> make_backbone("cnn", (3, 32, 32))(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 512])
     """
     check_backbone(name, input_shape, facts)
     if name == "mlp":
         raise BackboneError("'mlp' is trained with the rest of the model, it is no backbone of its own")
-    if from_outside(name):
-        return _make_outside(name, input_shape, weights, facts)
+    if is_external(name):
+        return _make_external(name, input_shape, weights, facts)
     network = BACKBONES[name].build(input_shape[0])
     if weights is not None and weights != RANDOM:
-        load_weights(network, weights_file(name, weights))
+        load_weights(network, resolve_weights(name, weights))
     return network
 
 
-def _make_outside(
+def _make_external(
     name: str, input_shape: tuple[int, ...], weights: str | Path | None, facts: Mapping[str, Any] | None
-) -> Outside:
+) -> ExternalBackbone:
     stored = facts is not None
-    facts = outside_facts(name, input_shape) if facts is None else facts
-    width, backbone = width_of(name, facts), find_backbone(name, facts)
+    facts = describe_external(name, input_shape) if facts is None else facts
+    width, backbone = feature_width(name, facts), find_backbone(name, facts)
     network = backbone.build(input_shape[0])
-    if stored and torch.get_default_device().type != "meta":  # a file's: there, shapes have been compared before
-        found = _measured(name, backbone, input_shape)
+    if stored and torch.get_default_device().type != "meta":  # on "meta" the shapes are compared with the file's
+        found = _measure_width(name, backbone, input_shape)
         if found != width:
             raise BackboneError(f"{name} gives {found} features instead of {width}; the model is damaged")
-    _load_outside(name, network, weights)
-    return Outside(network, facts or {})
+    _load_external(name, network, weights)
+    return ExternalBackbone(network, facts or {})
 
 
-def _load_outside(name: str, network: nn.Module, weights: str | Path | None) -> None:
+def _load_external(name: str, network: nn.Module, weights: str | Path | None) -> None:
     if weights is None or weights == RANDOM:
         return
     load = find_backbone(name).load
@@ -190,4 +226,4 @@ def _load_outside(name: str, network: nn.Module, weights: str | Path | None) -> 
     elif weights == DEFAULT:
         raise BackboneError(f"{name} has no published weights; leave out --backbone-weights, or give a file")
     else:
-        load_weights(network, weights_file(name, weights))
+        load_weights(network, resolve_weights(name, weights))

@@ -1,4 +1,4 @@
-"""What is known of a backbone, wherever it comes from."""
+"""Description of a backbone, wherever it comes from."""
 
 from __future__ import annotations
 
@@ -16,21 +16,22 @@ IMAGENET_MEAN, IMAGENET_STD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 @dataclass(frozen=True)
 class Backbone:
-    """A network from images to features, before it is built.
+    """Description of a network from images to features, before it is built.
 
     Args:
-        build: the number of channels -> a network from images to features (n, width), with random weights.
-        width: of the features; 0: it is measured (`measured_width`).
-        smallest: side of the smallest image that it reads.
-        mean: of each channel, for images in 0..1; one number stands for all channels.
-        std: likewise.
-        photos: made for photographs of about 224 pixels, usually with weights from ImageNet.
-        size: side of the images where nobody says another; None: their own, 224 at most.
-        multiple: sides are multiples of it.
-        channels: of the images; None: as the data have them.
-        facts: JSON values that rebuild a network from outside of this package, without where it came from.
-        load: puts weights into what `build` made: those of a file, or its published ones where that is None; None
-            where the name has none of its own.
+        build: Function from the number of channels to a network from images to features (n, width), with random
+            weights.
+        width: Width of the features; 0: it is measured (`measure_width`).
+        smallest: Side of the smallest image that it reads.
+        mean: Mean of each channel, for images in 0..1; one number stands for all channels.
+        std: Standard deviation of each channel, in the same form.
+        photos: Whether it is made for photographs of about 224 pixels, usually with weights from ImageNet.
+        size: Default side of the images; None: their own, 224 at most.
+        multiple: Number that the sides must be multiples of.
+        channels: Number of channels of the images; None: that of the data.
+        facts: JSON values that rebuild an external network, without its origin.
+        load: Function that puts weights into what `build` made: those of a file, or the published ones for None; None
+            if the name has no weights of its own.
     """
 
     build: Callable[[int], nn.Module]
@@ -46,12 +47,16 @@ class Backbone:
     load: Callable[[nn.Module, str | None], None] | None = None
 
 
-class Outside(nn.Module):
-    """A network from outside of this package, with what rebuilds it.
+class ResidualBlock(nn.Module):
+    """Convolutions with a shortcut, from one tensor to one; activation checkpointing works block by block."""
+
+
+class ExternalBackbone(nn.Module):
+    """Network from outside this package, with the facts that rebuild it.
 
     Args:
-        network: from images to features (n, width).
-        facts: its JSON values, the width among them.
+        network: Network from images to features (n, width).
+        facts: Its JSON values, including the width.
     """
 
     def __init__(self, network: nn.Module, facts: Mapping[str, Any]) -> None:
@@ -60,25 +65,32 @@ class Outside(nn.Module):
         self.facts = dict(facts)
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images (n, channels, h, w) to features (n, width)."""
+        """Map images (n, channels, h, w) to features (n, width)."""
         features: Tensor = self.network(images)
         return features
 
 
-def measured_width(name: str, network: nn.Module, input_shape: tuple[int, ...]) -> int:
-    """Width of the features that the network makes of one grey image, or a BackboneError.
+def measure_width(name: str, network: nn.Module, input_shape: tuple[int, ...]) -> int:
+    """Return the width of the features that the network computes for one grey image.
 
     Args:
-        name: of the network, for the message.
-        network: on any device; on "meta" it takes no memory.
-        input_shape: of one sample, (channels, h, w).
+        name: Name of the network, for the error message.
+        network: Network on any device; on "meta" it takes no memory.
+        input_shape: Shape of one sample, (channels, h, w).
+
+    Raises:
+        BackboneError: The network cannot read such images, or does not return features (n, width).
+
+    Examples:
+        >>> measure_width("mine", nn.Sequential(nn.Flatten(), nn.Linear(48, 7)), (3, 4, 4))
+        7
     """
     first = next(network.parameters(), None)
     image = torch.zeros(1, *input_shape, device="cpu" if first is None else first.device)
     try:
         with torch.no_grad():
             features = network.eval()(image)
-    except Exception as error:  # whatever another's network does with a size that it was not made for
+    except Exception as error:  # a network may raise anything for a size that it was not made for
         reason = (str(error).strip().splitlines() or [type(error).__name__])[0]
         size = f"{input_shape[2]}x{input_shape[1]}"
         raise BackboneError(

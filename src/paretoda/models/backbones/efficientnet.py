@@ -12,6 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import pad, relu6
 
+from paretoda.models.backbones.backbone import ResidualBlock
+
 MEAN = (127 / 255,) * 3
 STD = (128 / 255,) * 3
 
@@ -28,10 +30,10 @@ _STEM, _HEAD = 32, 1280
 
 
 class SamePadConv(nn.Conv2d):
-    """A convolution whose output has ceil(size / stride) pixels, the odd padding pixel at the end."""
+    """Convolution whose output has ceil(size / stride) pixels, with the odd padding pixel at the end."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, inputs, h, w) to (n, outputs, ceil(h/stride), ceil(w/stride))."""
+        """Map (n, inputs, h, w) to (n, outputs, ceil(h/stride), ceil(w/stride))."""
         sides: list[int] = []
         for size, kernel, stride in zip(x.shape[:1:-1], self.kernel_size[::-1], self.stride[::-1], strict=True):
             total = max((-(-size // stride) - 1) * stride + kernel - size, 0)
@@ -47,7 +49,7 @@ def _norm(channels: int) -> nn.BatchNorm2d:
     return nn.BatchNorm2d(channels, eps=1e-3, momentum=0.01)
 
 
-class InvertedResidual(nn.Module):
+class InvertedResidual(ResidualBlock):
     """Widen by 1x1, filter each channel, narrow by 1x1; a shortcut where input and output have one shape."""
 
     def __init__(self, inputs: int, outputs: int, kernel: int, stride: int, expansion: int) -> None:
@@ -64,7 +66,7 @@ class InvertedResidual(nn.Module):
         self._bn2 = _norm(outputs)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(n, inputs, h, w) to (n, outputs, h/stride, w/stride)."""
+        """Map (n, inputs, h, w) to (n, outputs, h/stride, w/stride)."""
         y: Tensor = relu6(self._bn0(self._expand_conv(x))) if self.expands else x
         y = relu6(self._bn1(self._depthwise_conv(y)))
         y = self._bn2(self._project_conv(y))
@@ -85,7 +87,7 @@ class EfficientNetLite0(nn.Module):
 
     Args:
         classes: None for an encoder, which returns the pooled features (n, 1280); K for logits (n, K).
-        in_channels: channels of the images; the published weights need 3.
+        in_channels: Number of channels of the images; the published weights need 3.
     """
 
     width = _HEAD
@@ -103,7 +105,7 @@ class EfficientNetLite0(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out")
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images (n, in_channels, h, w) to logits (n, classes), or to the features (n, 1280) of an encoder."""
+        """Map images (n, in_channels, h, w) to logits (n, classes), or to the features (n, 1280) of an encoder."""
         x: Tensor = relu6(self._bn0(self._conv_stem(images)))
         for block in self._blocks:
             x = block(x)

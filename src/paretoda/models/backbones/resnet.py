@@ -10,6 +10,8 @@ from typing import ClassVar
 
 from torch import Tensor, nn
 
+from paretoda.models.backbones.backbone import ResidualBlock
+
 RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 """Names of the functions below."""
 _WIDTHS = (64, 128, 256, 512)
@@ -26,7 +28,7 @@ def _shortcut(inputs: int, outputs: int, stride: int) -> nn.Sequential | None:
     return nn.Sequential(_conv(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
 
-class BasicBlock(nn.Module):
+class BasicBlock(ResidualBlock):
     """Two 3x3 convolutions and a shortcut: (n, inputs, h, w) to (n, width, h/stride, w/stride)."""
 
     expansion: ClassVar[int] = 1
@@ -45,14 +47,14 @@ class BasicBlock(nn.Module):
         return self.bn2
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x))
         return x.add_(shortcut).relu_()
 
 
-class Bottleneck(nn.Module):
+class Bottleneck(ResidualBlock):
     """1x1, 3x3, 1x1 convolutions and a shortcut: (n, inputs, h, w) to (n, 4 width, h/stride, w/stride)."""
 
     expansion: ClassVar[int] = 4
@@ -73,7 +75,7 @@ class Bottleneck(nn.Module):
         return self.bn3
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x)).relu_()
@@ -91,11 +93,11 @@ class ResNet(nn.Module):
     """A stem and four stages of residual blocks.
 
     Args:
-        block: the kind of block.
-        depths: blocks in each of the four stages.
+        block: Class of the blocks.
+        depths: Number of blocks in each of the four stages.
         classes: None for an encoder, which returns the pooled features (n, width); K for logits (n, K).
-        in_channels: channels of the images.
-        zero_init_residual: start every block as an identity.
+        in_channels: Number of channels of the images.
+        zero_init_residual: Whether every block starts as an identity.
     """
 
     def __init__(
@@ -126,13 +128,13 @@ class ResNet(nn.Module):
                 nn.init.zeros_(module.last_norm.weight)
 
     def features(self, images: Tensor) -> Tensor:
-        """Images (n, in_channels, h, w) to pooled features (n, width)."""
+        """Map images (n, in_channels, h, w) to pooled features (n, width)."""
         x: Tensor = self.maxpool(self.bn1(self.conv1(images)).relu_())
         x = self.layer4(self.layer3(self.layer2(self.layer1(x))))
         return x.mean(dim=(2, 3))
 
     def forward(self, images: Tensor) -> Tensor:
-        """Logits (n, classes), or the features (n, width) of an encoder."""
+        """Return the logits (n, classes), or the features (n, width) of an encoder."""
         features = self.features(images)
         if self.fc is None:
             return features

@@ -11,19 +11,19 @@ _GRID = 2
 
 
 def cnn_width(widths: Sequence[int] = (32, 64, 128)) -> int:
-    """The number of features that `cnn` returns: the last width, times the 2x2 grid of places."""
+    """Number of features that `cnn` returns: the last width times the number of cells of the 2x2 grid."""
     return widths[-1] * _GRID**2
 
 
 def cnn(in_channels: int = 3, widths: Sequence[int] = (32, 64, 128)) -> nn.Sequential:
-    """Images (n, in_channels, h, w), h and w at least 2 ** len(widths), to features (n, 4 widths[-1]).
+    """Build a CNN from images (n, in_channels, h, w), h and w from 2 ** len(widths) on, to features (n, 4 widths[-1]).
 
-    Every stage is a 3x3 convolution, BatchNorm, ReLU and a halving of the resolution. The features are averaged over
-    a grid of 2x2 places rather than over the whole image: where a stroke stands tells a 6 from a 9.
+    Every stage is a 3x3 convolution, BatchNorm, ReLU and a halving of the resolution. The features are averaged over a
+    grid of 2x2 cells rather than over the whole image: the position of a stroke distinguishes a 6 from a 9.
 
     Args:
-        in_channels: channels of the images.
-        widths: channels of the stages.
+        in_channels: Number of channels of the images.
+        widths: Numbers of channels of the stages.
     """
     layers: list[nn.Module] = []
     for before, after in zip((in_channels, *widths[:-1]), widths, strict=True):
@@ -33,16 +33,16 @@ def cnn(in_channels: int = 3, widths: Sequence[int] = (32, 64, 128)) -> nn.Seque
 
 
 SMALLEST = 14
-"""The side of the smallest image that both convolutions can read."""
+"""Side of the smallest image that both convolutions can read."""
 
 
 def lenet(in_channels: int = 1, width: int = 500, *, dropout: float = 0.5) -> nn.Sequential:
-    """Images (n, in_channels, h, w), h and w at least 14, to features (n, width).
+    """Build a network from images (n, in_channels, h, w), h and w at least 14, to features (n, width).
 
     Args:
-        in_channels: channels of the images.
-        width: of the hidden layer, which is the bottleneck.
-        dropout: of the second convolution's channels and of the hidden layer.
+        in_channels: Number of channels of the images.
+        width: Width of the hidden layer, which is the bottleneck.
+        dropout: Share that dropout leaves out of the second convolution's channels and of the hidden layer.
     """
     return nn.Sequential(
         nn.Conv2d(in_channels, 20, 5),
@@ -66,13 +66,21 @@ def mlp(
     norm: Literal["batch", "none"] = "batch",
     dropout: float = 0.0,
 ) -> nn.Sequential:
-    """Linear layers, each with BatchNorm, ReLU and dropout behind it: (n, inputs) to (n, widths[-1]).
+    """Build linear layers, each followed by BatchNorm, ReLU and dropout: (n, inputs) to (n, widths[-1]).
 
     Args:
-        inputs: width of the data.
-        widths: of the layers; the last is the width of the features.
-        norm: "batch": BatchNorm after every linear layer; "none": nothing there.
-        dropout: probability that a feature is dropped in training; 0 leaves the layer out.
+        inputs: Width of the data.
+        widths: Widths of the layers; the last is the width of the features.
+        norm: "batch": BatchNorm after every linear layer; "none": no normalisation.
+        dropout: Probability that a feature is dropped in training; 0 leaves the layer out.
+
+    Raises:
+        ValueError: There is no layer, or the norm is unknown.
+
+    Examples:
+        >>> import torch
+        >>> mlp(20, (16, 8))(torch.randn(5, 20)).shape
+        torch.Size([5, 8])
     """
     if not widths:
         raise ValueError("an MLP needs at least one layer, widths is empty")

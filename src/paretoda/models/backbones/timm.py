@@ -11,12 +11,12 @@ from torch import nn
 from paretoda.core.options import unknown
 from paretoda.errors import BackboneError
 from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone
-from paretoda.models.pretrained import HUB, found_weights
+from paretoda.models.pretrained import HUB, find_weights
 from paretoda.models.weights import load_weights
 
 
-def described(name: str) -> Backbone:
-    """The backbone of that name; the same for a finished run, whose weights are in its own file."""
+def describe_backbone(name: str) -> Backbone:
+    """Describe the backbone of that name; it is the same for a finished run, whose weights are in its own file."""
     timm = _timm(name)
     known = _settings(timm, name)
     mean, std = (known.mean, known.std) if known is not None else (IMAGENET_MEAN, IMAGENET_STD)
@@ -34,13 +34,17 @@ def described(name: str) -> Backbone:
 
 
 def full_name(name: str) -> str:
-    """The name with the tag of its weights: timm's usual tag may change from one version to the next."""
+    """Return the name with the tag of its weights, because timm's default tag may change between versions."""
     known = _settings(_timm(name), name)
     return f"{known.architecture}.{known.tag}" if known is not None and known.tag else name
 
 
-def published(name: str) -> str:
-    """Where the weights are at the hub."""
+def find_published(name: str) -> str:
+    """Return the location of the weights at the hub.
+
+    Raises:
+        BackboneError: There are no published weights.
+    """
     known = _settings(_timm(name), name)
     if known is None or not known.hf_hub_id:
         raise BackboneError(f"timm has no published weights for {name}; give --backbone-weights FILE or none")
@@ -48,17 +52,17 @@ def published(name: str) -> str:
 
 
 def _load(network: nn.Module, weights: str | None, *, name: str) -> None:
-    """Put weights into the network; the classifier's, which it has not, go unused.
+    """Put weights into the network; those of the classifier, which it does not have, are not used.
 
     Args:
-        network: what `build` made.
-        weights: a file, folder or name at the hub; None: the published ones.
-        name: of the network.
+        network: Network that `build` made.
+        weights: File, folder or name at the hub; None: the published ones.
+        name: Name of the network.
     """
     known = _settings(_timm(name), name)
     classifiers = getattr(known, "classifier", None) or ()
     classifiers = (classifiers,) if isinstance(classifiers, str) else tuple(classifiers)
-    load_weights(network, found_weights(weights or published(name)), tuple(f"{each}." for each in classifiers))
+    load_weights(network, find_weights(weights or find_published(name)), tuple(f"{each}." for each in classifiers))
 
 
 def _timm(name: str) -> Any:
@@ -66,7 +70,7 @@ def _timm(name: str) -> Any:
         import timm  # noqa: PLC0415 - an extra
     except ImportError as error:
         raise BackboneError(f'timm:{name} needs timm: pip install "paretoda[timm]"') from error
-    # Other forms of names make timm look at the hub or into folders.
+    # Other forms of names make timm search the hub or folders.
     if not re.fullmatch(r"[\w.-]+", name) or not timm.is_model(name):
         raise BackboneError(unknown("network of timm", name, timm.list_models()))
     return timm
@@ -75,6 +79,6 @@ def _timm(name: str) -> Any:
 def _settings(timm: Any, name: str) -> Any:
     try:
         return timm.get_pretrained_cfg(name)
-    except RuntimeError as error:  # a tag that is not known
+    except RuntimeError as error:  # an unknown tag
         tags = timm.list_pretrained(f"{name.partition('.')[0]}.*")
         raise BackboneError(unknown("network of timm", name, tags)) from error

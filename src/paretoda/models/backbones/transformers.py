@@ -1,4 +1,4 @@
-"""hf:FOLDER_OR_NAME: an image network of transformers, built from its configuration, never from anybody's code."""
+"""hf:FOLDER_OR_NAME: an image network of transformers, built from its configuration and never from foreign code."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from paretoda.errors import BackboneError, WeightsError
 from paretoda.models.backbones.backbone import Backbone
-from paretoda.models.pretrained import CONFIG, PREPROCESSOR, found_folder, weights_files
+from paretoda.models.pretrained import CONFIG, PREPROCESSOR, find_folder, list_weights_files
 from paretoda.models.weights import read_tensors
 
 _LARGEST, _LONGEST = 2**16, 256
-"""Number, and list of numbers, in a configuration of a network for images."""
+"""Largest number, and longest list of numbers, in a configuration of an image network."""
 _INSIDE = ("backbone", "backbone_config")
 _UNUSED = frozenset(
     {
@@ -33,12 +33,16 @@ _UNUSED = frozenset(
         *("out_indices", "stage_names"),
     }
 )
-"""What decides nothing of the network's shape, or lets others decide what is run."""
+"""Keys that do not affect the shape of the network, or that would let others decide which code runs."""
 _READ = 2**20
 
 
 def read_json(path: Path) -> dict[str, Any]:
-    """The object in a small JSON file, or a BackboneError."""
+    """Read the object in a small JSON file.
+
+    Raises:
+        BackboneError: There is no such file, or it does not hold an object.
+    """
     try:
         if path.stat().st_size > _READ:
             raise ValueError("it is far too long")
@@ -52,12 +56,15 @@ def read_json(path: Path) -> dict[str, Any]:
     return values
 
 
-def checked_config(values: Any, name: str) -> dict[str, Any]:
-    """The part of a configuration that gives the network its shape; all else is left out.
+def check_config(values: Any, name: str) -> dict[str, Any]:
+    """Return the part of a configuration that determines the shape of the network; everything else is left out.
 
     Args:
-        values: of a config.json, or of a run's model.json.
-        name: of the backbone, for the message.
+        values: Contents of a config.json, or of a run's model.json.
+        name: Name of the backbone, for the error message.
+
+    Raises:
+        BackboneError: The type is unknown, or a value is not plausible.
     """
     if not isinstance(values, Mapping) or not isinstance(values.get("model_type"), str):
         raise BackboneError(f"the configuration of {name} does not say its model_type; it is damaged")
@@ -69,8 +76,8 @@ def checked_config(values: Any, name: str) -> dict[str, Any]:
     return {"model_type": kind, **kept}
 
 
-def config_object(config: Mapping[str, Any]) -> Any:
-    """The configuration as an object of transformers; its class is the library's own."""
+def make_config(config: Mapping[str, Any]) -> Any:
+    """Return the configuration as an object of transformers; its class is the library's own."""
     from transformers import CONFIG_MAPPING  # noqa: PLC0415 - an extra
 
     return CONFIG_MAPPING[config["model_type"]](**{key: value for key, value in config.items() if key != "model_type"})
@@ -98,41 +105,41 @@ def _keys(kind: str, name: str) -> frozenset[str]:
 
 
 def _check_value(key: str, value: Any, name: str) -> None:
-    """Raise unless it is a sensible number, word, or a short list or table of such."""
+    """Raise unless it is a plausible number or word, or a short list or table of such values."""
     parts = [value]
     if isinstance(value, Mapping):
         parts = [*value, *value.values()]
     elif isinstance(value, list):
         parts = [part for each in value for part in (each if isinstance(each, list) else [each])]
-    if len(parts) > _LONGEST or not all(_sensible(part) for part in parts):
+    if len(parts) > _LONGEST or not all(_plausible(part) for part in parts):
         raise BackboneError(f"the configuration of {name} has a {key} that no network for images has; it is damaged")
 
 
-def _sensible(value: Any) -> bool:
+def _plausible(value: Any) -> bool:
     if isinstance(value, int | float):
         return isfinite(value) and abs(value) <= _LARGEST
     return value is None or (isinstance(value, str) and len(value) <= _LONGEST)
 
 
 @contextmanager
-def quietly() -> Iterator[None]:
-    """Inside, transformers neither reports nor shows bars: what matters is told by us."""
+def silence_transformers() -> Iterator[None]:
+    """Inside, transformers neither logs nor shows progress bars; our own messages say what matters."""
     from transformers.utils import logging as library  # noqa: PLC0415
 
-    told: Any = library
-    level, bars = told.get_verbosity(), told.is_progress_bar_enabled()
-    told.set_verbosity(logging.CRITICAL)
-    told.disable_progress_bar()
+    library_logging: Any = library
+    level, bars = library_logging.get_verbosity(), library_logging.is_progress_bar_enabled()
+    library_logging.set_verbosity(logging.CRITICAL)
+    library_logging.disable_progress_bar()
     try:
         yield
     finally:
-        told.set_verbosity(level)
+        library_logging.set_verbosity(level)
         if bars:
-            told.enable_progress_bar()
+            library_logging.enable_progress_bar()
 
 
-def version() -> str:
-    """Of transformers."""
+def library_version() -> str:
+    """Version of transformers."""
     from transformers import __version__  # noqa: PLC0415
 
     return str(__version__)
@@ -142,15 +149,15 @@ _USUAL_SIZE = 224
 
 
 @dataclass(frozen=True)
-class Images:
+class ImageFormat:
     """Images as a network was trained on them.
 
     Args:
-        size: side in pixels.
-        multiple: sides are multiples of it.
+        size: Side in pixels.
+        multiple: Number that the sides must be multiples of.
         channels: 1 or 3.
-        mean: per channel, of pixels in 0..1.
-        std: likewise.
+        mean: Mean of each channel, of pixels in 0..1.
+        std: Standard deviation of each channel, of pixels in 0..1.
     """
 
     size: int | None
@@ -160,13 +167,18 @@ class Images:
     std: tuple[float, ...]
 
 
-def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name: str) -> Images:
-    """Size and normalisation of the preprocessor; without one the configuration's size, 224 at most, and 0.5 for both.
+def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name: str) -> ImageFormat:
+    """Read size and normalisation from the preprocessor.
+
+    Without one, the size is that of the configuration, 224 at most, and mean and standard deviation are 0.5.
 
     Args:
-        preprocessor: preprocessor_config.json; empty where there is none.
-        config: of the network.
-        name: of the backbone, for the message.
+        preprocessor: Contents of preprocessor_config.json; empty where there is none.
+        config: Configuration of the network.
+        name: Name of the backbone, for the error message.
+
+    Raises:
+        BackboneError: A value is not plausible.
     """
     channels = config.get("num_channels", 3)
     if channels not in (1, 3):
@@ -181,11 +193,11 @@ def read_images(preprocessor: Mapping[str, Any], config: Mapping[str, Any], name
     std = _channels(preprocessor.get("image_std", 0.5) if normal else 1.0, channels, factor, name)
     if min(std) <= 0:
         raise BackboneError(f"the preprocessor of {name} divides by {min(std):g}; it is damaged")
-    return Images(size, multiple, channels, mean, std)
+    return ImageFormat(size, multiple, channels, mean, std)
 
 
 def _size(preprocessor: Mapping[str, Any]) -> int | None:
-    """Side of what the network sees: that of the crop, where it crops."""
+    """Side of the images that the network sees: that of the crop, if there is one."""
     given = preprocessor.get("crop_size") if preprocessor.get("do_center_crop") else None
     given = preprocessor.get("size") if given is None else given
     if isinstance(given, Mapping):
@@ -219,17 +231,17 @@ def _channels(value: Any, channels: int, factor: float, name: str) -> tuple[floa
 
 
 _MOST_PARAMETERS = 4_000
-"""Tensors in a network; the deepest for images that are published have about a thousand."""
+"""Largest number of tensors in a network; the deepest published image networks have about a thousand."""
 _MORE_BUFFERS = 2**24
 _WITHOUT_A_FILE, _BESIDE_A_FILE = 2**28, 2**20
-"""Numbers in a network whose folder has no weights, and in its layers that the file lacks."""
+"""Largest numbers of weights of a network whose folder has no weights, and of layers that the file lacks."""
 
 
-def described(source: str) -> Backbone:
-    """The backbone in a folder, or of a name at the hub; its weights are read by `load`."""
-    folder = found_folder(source)
+def describe_backbone(source: str) -> Backbone:
+    """Describe the backbone in a folder, or of a name at the hub; its weights are read by `load`."""
+    folder = find_folder(source)
     name = f"hf:{source}"
-    config = checked_config(read_json(folder / CONFIG), name)
+    config = check_config(read_json(folder / CONFIG), name)
     path = folder / PREPROCESSOR
     images = read_images(read_json(path) if path.is_file() else {}, config, name)
     _check_size(config, name, folder)
@@ -239,21 +251,21 @@ def described(source: str) -> Backbone:
 
 def _check_size(config: Mapping[str, Any], name: str, folder: Path) -> None:
     """Raise where the configuration asks for a far larger network than the weights are for."""
-    files = weights_files(folder)
+    files = list_weights_files(folder)
     most = sum(file.stat().st_size for file in files) + _BESIDE_A_FILE if files else _WITHOUT_A_FILE
     with torch.device("meta"):
         asked = sum(parameter.numel() for parameter in _build(config, name).parameters())
-    if asked > most:  # a weight has a byte at least
+    if asked > most:  # a weight takes at least one byte
         raise BackboneError(f"{folder / CONFIG} asks for {asked:.3g} weights, for which its folder is too small")
 
 
-def rebuilt(facts: Mapping[str, Any], name: str) -> Backbone:
-    """The backbone of a finished run; neither a folder nor the hub is looked at."""
-    config = checked_config(facts.get("config"), name)
+def rebuild_backbone(facts: Mapping[str, Any], name: str) -> Backbone:
+    """Describe the backbone of a finished run, without reading a folder or the hub."""
+    config = check_config(facts.get("config"), name)
     return _backbone(config, name, read_images({}, config, name))
 
 
-def _backbone(config: Mapping[str, Any], name: str, images: Images) -> Backbone:
+def _backbone(config: Mapping[str, Any], name: str, images: ImageFormat) -> Backbone:
     return Backbone(
         build=lambda _: _build(config, name),
         width=0,
@@ -263,15 +275,15 @@ def _backbone(config: Mapping[str, Any], name: str, images: Images) -> Backbone:
         size=images.size,
         multiple=images.multiple,
         channels=images.channels,
-        facts={"config": dict(config), "transformers": version()},
+        facts={"config": dict(config), "transformers": library_version()},
     )
 
 
 class Pooled(nn.Module):
-    """A network of transformers, and one row of features for each image.
+    """Network of transformers with one row of features for each image.
 
     Args:
-        model: any with `pixel_values`.
+        model: Any model that takes `pixel_values`.
     """
 
     def __init__(self, model: nn.Module) -> None:
@@ -287,7 +299,7 @@ class Pooled(nn.Module):
         self.also = {"interpolate_pos_encoding": True} if "interpolate_pos_encoding" in takes else {}
 
     def forward(self, images: Tensor) -> Tensor:
-        """Images (n, channels, h, w) to features (n, width)."""
+        """Map images (n, channels, h, w) to features (n, width)."""
         found = self.model(pixel_values=images, **self.also)
         pooled: Tensor | None = getattr(found, "pooler_output", None)
         if pooled is not None:
@@ -300,38 +312,38 @@ class Pooled(nn.Module):
 
 
 def _build(config: Mapping[str, Any], name: str) -> Pooled:
-    """The network with random weights; before any memory is taken it is built without."""
+    """Build the network with random weights; a trial on "meta" comes first, before any memory is allocated."""
     try:
         with torch.device("meta"):
-            trial = _made(config)
+            trial = _make_network(config)
         if sum(buffer.numel() for buffer in trial.buffers()) > _MORE_BUFFERS + sum(
             parameter.numel() for parameter in trial.parameters()
         ):
             raise ValueError("its tables are larger than its weights")
-        return trial if torch.get_default_device().type == "meta" else _made(config)
+        return trial if torch.get_default_device().type == "meta" else _make_network(config)
     except BackboneError:
         raise
-    except Exception as error:  # whatever a configuration that is damaged or a stranger's leads to
+    except Exception as error:  # a damaged or hostile configuration may raise anything
         reason = (str(error).strip().splitlines() or [type(error).__name__])[-1].strip()
         raise BackboneError(
-            f"transformers {version()} makes no network of the {CONFIG} of {name} ({reason})"
+            f"transformers {library_version()} makes no network of the {CONFIG} of {name} ({reason})"
         ) from error
 
 
-def _made(config: Mapping[str, Any]) -> Pooled:
+def _make_network(config: Mapping[str, Any]) -> Pooled:
     from transformers import AutoBackbone, AutoModel  # noqa: PLC0415 - an extra
     from transformers.models.auto.modeling_auto import MODEL_MAPPING  # noqa: PLC0415
 
-    made = config_object(config)
+    made = make_config(config)
     automatic: Any = AutoModel if type(made) in MODEL_MAPPING else AutoBackbone
-    with _few_parameters(), quietly():
+    with _few_parameters(), silence_transformers():
         # Eager attention: some schemes differentiate gradients, which the faster kernels do not allow.
         return Pooled(automatic.from_config(made, attn_implementation="eager", trust_remote_code=False).float())
 
 
 @contextmanager
 def _few_parameters() -> Iterator[None]:
-    """Inside, a network that goes on for ever is given up."""
+    """Inside, the construction of a network without end is stopped."""
     seen = 0
 
     def count(*_: Any) -> None:
@@ -348,11 +360,11 @@ def _few_parameters() -> Iterator[None]:
 
 
 def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, config: Mapping[str, Any]) -> None:
-    """Put the folder's weights into the network; transformers knows the older names of its tensors."""
+    """Put the weights of the folder into the network; transformers knows the older names of its tensors."""
     assert isinstance(network, Pooled)
     if weights is not None:
         raise BackboneError(f"{name} has its own weights; leave out --backbone-weights, or put {weights} in its folder")
-    files = weights_files(folder)
+    files = list_weights_files(folder)
     if not files:
         raise BackboneError(f"{folder} has no weights: put model.safetensors there, or take --backbone-weights none")
     tensors: dict[str, Tensor] = {}
@@ -360,15 +372,15 @@ def _load(network: nn.Module, weights: str | None, *, name: str, folder: Path, c
         tensors |= read_tensors(file)
     model: Any = network.model
     try:
-        with quietly():
-            loaded, told = type(model).from_pretrained(
-                None, config=config_object(config), state_dict=tensors, output_loading_info=True
+        with silence_transformers():
+            loaded, loading = type(model).from_pretrained(
+                None, config=make_config(config), state_dict=tensors, output_loading_info=True
             )
-    except Exception as error:  # it raises whatever it finds first
+    except Exception as error:  # it raises many kinds of errors
         raise WeightsError(f"{files[0]} holds the weights of another model than {folder / CONFIG}") from error
     wanted = dict(model.state_dict())
-    missing = sorted(key for key in told["missing_keys"] if key in wanted)
-    if missing or told["mismatched_keys"]:
-        some = ", ".join([*missing, *map(str, told["mismatched_keys"])][:5])
+    missing = sorted(key for key in loading["missing_keys"] if key in wanted)
+    if missing or loading["mismatched_keys"]:
+        some = ", ".join([*missing, *map(str, loading["mismatched_keys"])][:5])
         raise WeightsError(f"{files[0]} lacks weights of {name}: {some}")
     model.load_state_dict({key: value.float() for key, value in loaded.state_dict().items() if key in wanted})

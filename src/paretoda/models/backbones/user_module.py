@@ -1,7 +1,7 @@
-"""module:package.factory: the user's own network, whose code runs only where the user has said so.
+"""module:package.factory: the user's own network, whose code runs only with the user's consent.
 
-Whoever starts a new run with it has. A finished or stopped run only names it, and may be a stranger's: there the user
-says so once more, with `paretoda --trust-module package.factory ...` or in the environment.
+Starting a new run with it is consent. A finished or stopped run only names it, and may come from someone else: there
+the user consents once more, with `paretoda --trust-module package.factory ...` or in the environment.
 """
 
 from __future__ import annotations
@@ -18,24 +18,28 @@ from paretoda.errors import BackboneError
 from paretoda.models.backbones.backbone import Backbone
 
 TRUSTED = "PARETODA_TRUST_MODULE"
-"""Environment variable: names with commas between them."""
+"""Environment variable with trusted names, separated by commas."""
 MODULE = "module:"
 _consented: set[str] = set()
 
 
 def consent(backbone: str) -> None:
-    """From now on this process may run the code that the name of the backbone names, if it names any."""
+    """Allow this process to run the code that the name of the backbone refers to, if there is any."""
     if backbone.startswith(MODULE):
         _consented.add(backbone.removeprefix(MODULE))
 
 
-def described(path: str) -> Backbone:
-    """The backbone that `package.factory(channels)` makes."""
-    return Backbone(build=lambda channels: _made(path, channels), width=0, facts={})
+def describe_backbone(path: str) -> Backbone:
+    """Describe the backbone that `package.factory(channels)` builds."""
+    return Backbone(build=lambda channels: _build_network(path, channels), width=0, facts={})
 
 
 def check_trusted(path: str) -> None:
-    """Raise unless the user has said that this code may run."""
+    """Raise unless the user has consented to run this code.
+
+    Raises:
+        BackboneError: There is no consent.
+    """
     named = [name.strip() for name in os.environ.get(TRUSTED, "").split(",")]
     if path not in _consented and path not in named:
         raise BackboneError(
@@ -44,7 +48,7 @@ def check_trusted(path: str) -> None:
         )
 
 
-def _made(path: str, channels: int) -> nn.Module:
+def _build_network(path: str, channels: int) -> nn.Module:
     check_trusted(path)
     network: Any = _factory(path)(channels)
     if not isinstance(network, nn.Module):
@@ -56,7 +60,7 @@ def _factory(path: str) -> Callable[[int], Any]:
     package, _, name = path.rpartition(".")
     if not package or not all(part.isidentifier() for part in path.split(".")):
         raise BackboneError(f"module:{path} must name a function in a module: module:package.factory")
-    if os.getcwd() not in sys.path:  # a script's users have their module beside them; behind all others
+    if os.getcwd() not in sys.path:  # a user's module may lie in the working directory; it comes last
         sys.path.append(os.getcwd())
     try:
         found = getattr(import_module(package), name)

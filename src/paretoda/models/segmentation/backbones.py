@@ -17,16 +17,16 @@ from paretoda.models.segmentation.dilated import DilatedBody
 from paretoda.models.segmentation.hypercolumns import HypercolumnBody
 
 Norm = Literal["train", "affine-frozen", "frozen", "group"]
-"""How maps are normalised; `SegmenterArchitecture` says what each means."""
+"""Normalisation of maps; `SegmenterArchitecture` explains the values."""
 
 
 class PixelEncoder(nn.Module):
-    """Images (n, 3, h, w) to features (n, d, h', w'): a body's last map, or its last two, [lower; last].
+    """Encoder from images (n, 3, h, w) to features (n, d, h', w'): a body's last map, or its last two, [lower; last].
 
     Args:
-        body: images -> (lower map, last map), of one resolution.
-        levels: 1: the last map alone; 2: both, one behind the other along the channels.
-        norm: of the body's BatchNorm layers; "group" promises that there are none.
+        body: Network from images to (lower map, last map), of one resolution.
+        levels: 1: the last map alone; 2: both, concatenated along the channels.
+        norm: Treatment of the body's BatchNorm layers; "group" asserts that there are none.
     """
 
     def __init__(self, body: nn.Module, levels: int, norm: Norm) -> None:
@@ -43,7 +43,7 @@ class PixelEncoder(nn.Module):
         return [layer for layer in self.modules() if isinstance(layer, _BatchNorm)]
 
     def train(self, mode: bool = True) -> PixelEncoder:
-        """As in every module, but frozen BatchNorm layers stay in evaluation mode."""
+        """Set the mode as in every module, but keep frozen BatchNorm layers in evaluation mode."""
         super().train(mode)
         if self.frozen:
             for layer in self._batch_norms():
@@ -51,7 +51,7 @@ class PixelEncoder(nn.Module):
         return self
 
     def forward(self, images: Tensor) -> Tensor:
-        """The features, shape (n, d, h', w')."""
+        """Return the features, shape (n, d, h', w')."""
         lower, last = self.body(images)
         features: Tensor = last if self.levels == 1 else torch.cat([lower, last], dim=1)
         return features
@@ -62,20 +62,20 @@ _CHANNELS = 64
 
 @dataclass(frozen=True)
 class PixelBackbone:
-    """A body from images to two maps, before it is built.
+    """Description of a body from images to two maps, before it is built.
 
     Args:
-        build: channels of the maps and norm -> the body, with random weights.
-        rates: of the classifiers' convolutions; the small ones suit images of about 120x160.
-        load: puts the weights of a file into what `build` made.
-        own_widths: channels of its maps where they are its own; None: as many as one asks for.
-        norm: of a new network; `SegmenterArchitecture` says what each means.
-        groups: whether it can be built with GroupNorm.
-        head: factor of the classifiers' learning rate.
-        optimiser: that trains it.
-        adam: learning rate of Adam.
-        convention: what numbers pixels are for its published weights, a name of `CONVENTIONS`.
-        any_size: whether an exported file takes images of any size.
+        build: Function from the channels of the maps and the norm to the body, with random weights.
+        rates: Dilation rates of the classifiers' convolutions; the small ones suit images of about 120x160.
+        load: Function that puts the weights of a file into what `build` made.
+        own_widths: Numbers of channels of its maps if they are fixed; None: as many as requested.
+        norm: Default normalisation; `SegmenterArchitecture` explains the values.
+        groups: Whether it can be built with GroupNorm.
+        head: Factor of the classifiers' learning rate.
+        optimiser: Optimiser that trains it.
+        adam: Learning rate of Adam.
+        convention: Pixel normalisation convention of its published weights, a name of `CONVENTIONS`.
+        any_size: Whether an exported file takes images of any size.
     """
 
     build: Callable[[int, Norm], nn.Module]
@@ -91,12 +91,12 @@ class PixelBackbone:
     any_size: bool = True
 
     def widths(self, channels: int) -> tuple[int, int]:
-        """Channels of both maps, where one asks for so many; 0: 64."""
+        """Numbers of channels of both maps for the requested number; 0 means 64."""
         return self.own_widths or (channels or _CHANNELS,) * 2
 
 
 def _deeplab(build: Callable[[], DeepLabBody]) -> PixelBackbone:
-    """As published: BatchNorm's factors stay, the classifiers learn ten times as fast, by SGD."""
+    """Describe DeepLab as published: fixed BatchNorm factors, and classifiers that learn ten times as fast, by SGD."""
     return PixelBackbone(
         lambda _channels, _norm: build(),
         rates=(6, 12, 18, 24),
@@ -108,7 +108,7 @@ def _deeplab(build: Callable[[], DeepLabBody]) -> PixelBackbone:
 
 
 SMALL = "dilated"
-"""The default."""
+"""Name of the default backbone."""
 
 SEGMENTATION_BACKBONES: dict[str, PixelBackbone] = {
     SMALL: PixelBackbone(
@@ -119,16 +119,20 @@ SEGMENTATION_BACKBONES: dict[str, PixelBackbone] = {
         load=HypercolumnBody.load,
         adam=1e-3,
         convention="efficientnet",
-        any_size=False,  # its padding depends on the size at every layer, and torch never ends with it as a symbol
+        any_size=False,  # its padding depends on the size at every layer, which torch cannot export symbolically
     ),
     "deeplab-resnet50": _deeplab(deeplab_resnet50),
     "deeplab-resnet101": _deeplab(deeplab_resnet101),
 }
-"""Name -> what a segmenter can be made of."""
+"""Name -> backbone of a segmenter."""
 
 
-def pixel_backbone(name: str) -> PixelBackbone:
-    """The one of that name."""
+def find_pixel_backbone(name: str) -> PixelBackbone:
+    """Return the backbone of that name.
+
+    Raises:
+        ValueError: The name is unknown.
+    """
     if name not in SEGMENTATION_BACKBONES:
         raise ValueError(unknown("segmentation backbone", name, SEGMENTATION_BACKBONES))
     return SEGMENTATION_BACKBONES[name]

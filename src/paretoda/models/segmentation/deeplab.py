@@ -1,8 +1,8 @@
-"""The body of DeepLab-v2: a ResNet whose last two stages have dilation in the place of strides, output stride 8.
+"""Body of DeepLab-v2: a ResNet whose last two stages use dilation instead of strides, output stride 8.
 
 Chen et al. (2018), in the form of the caffe weights that the adaptation papers start from: the stride of a bottleneck
-sits on its first 1x1 convolution, the pooling rounds up. Parameters have torchvision's names. torchvision's weights
-fit too, but were trained with the stride on the 3x3 convolution, here other than there in the first block of layer2.
+is on its first 1x1 convolution, and the pooling rounds up. Parameters have torchvision's names. torchvision's weights
+fit too, but were trained with the stride on the 3x3 convolution, which differs in the first block of layer2.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from torch import Tensor, nn
 
+from paretoda.models.backbones.backbone import ResidualBlock
 from paretoda.models.weights import check_fit, read_tensors
 
 _LOG = logging.getLogger(__name__)
@@ -22,15 +23,15 @@ _CLASSIFIERS = ("fc.", "layer5.", "layer6.")
 _WIDTHS = (64, 128, 256, 512)
 
 
-class DilatedBottleneck(nn.Module):
+class DilatedBottleneck(ResidualBlock):
     """1x1, dilated 3x3 and 1x1 convolutions and a shortcut: (n, inputs, h, w) to (n, 4 width, h/stride, w/stride).
 
     Args:
-        inputs: channels that come in.
-        width: channels of the 3x3 convolution.
-        stride: of the first 1x1 convolution and of the shortcut.
-        dilation: of the 3x3 convolution.
-        project: a 1x1 convolution and BatchNorm on the shortcut, as every stage's first block has them.
+        inputs: Number of input channels.
+        width: Number of channels of the 3x3 convolution.
+        stride: Stride of the first 1x1 convolution and of the shortcut.
+        dilation: Dilation of the 3x3 convolution.
+        project: Use a 1x1 convolution and BatchNorm on the shortcut, as in the first block of every stage.
     """
 
     def __init__(self, inputs: int, width: int, stride: int, dilation: int, project: bool) -> None:
@@ -45,7 +46,7 @@ class DilatedBottleneck(nn.Module):
         self.downsample = _projection(inputs, outputs, stride) if project else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.downsample is None else self.downsample(x)
         x = self.bn1(self.conv1(x)).relu_()
         x = self.bn2(self.conv2(x)).relu_()
@@ -58,21 +59,21 @@ def _projection(inputs: int, outputs: int, stride: int) -> nn.Sequential:
 
 
 def _stage(inputs: int, stage: int, depth: int, stride: int) -> nn.Sequential:
-    """All blocks have the stage's dilation, the first one too."""
+    """Build a stage; all blocks, including the first one, have its dilation."""
     width, dilation = _WIDTHS[stage], _DILATIONS[stage]
     rest = (DilatedBottleneck(_EXPANSION * width, width, 1, dilation, False) for _ in range(depth - 1))
     return nn.Sequential(DilatedBottleneck(inputs, width, stride, dilation, True), *rest)
 
 
 class DeepLabBody(nn.Module):
-    """Images (n, 3, h, w) to maps of 1024 and of 2048 channels, both at about an eighth of the resolution.
+    """Network from images (n, 3, h, w) to maps of 1024 and of 2048 channels, both at about an eighth of the resolution.
 
     Args:
-        depths: blocks in each of the four stages.
+        depths: Number of blocks in each of the four stages.
     """
 
     widths = (1024, 2048)
-    """Channels of the last but one and of the last stage."""
+    """Numbers of channels of the last two stages."""
 
     def __init__(self, depths: tuple[int, int, int, int]) -> None:
         super().__init__()
@@ -88,31 +89,38 @@ class DeepLabBody(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """The maps of layer3 (n, 1024, h', w') and layer4 (n, 2048, h', w')."""
+        """Return the maps of layer3 (n, 1024, h', w') and layer4 (n, 2048, h', w')."""
         x = self.maxpool(self.bn1(self.conv1(images)).relu_())
         lower = self.layer3(self.layer2(self.layer1(x)))
         return lower, self.layer4(lower)
 
 
 def deeplab_resnet50() -> DeepLabBody:
-    """The body with ResNet-50's depths."""
+    """Build the body with the depths of ResNet-50."""
     return DeepLabBody((3, 4, 6, 3))
 
 
 def deeplab_resnet101() -> DeepLabBody:
-    """The body with ResNet-101's depths, that of the papers."""
+    """Build the body with the depths of ResNet-101, that of the papers."""
     return DeepLabBody((3, 4, 23, 3))
 
 
 def load_body(body: nn.Module, path: str | Path) -> tuple[str, ...]:
-    """The file's tensors are now the body's; returns the keys that were not used.
+    """Load the tensors of a file into the body.
 
     Names may be torchvision's or begin with "Scale." (caffe's weights, as AdaSegNet publishes them) or "module.". The
-    file's classifiers (fc.*, layer5.*, layer6.*) go unused, a log message says so; all else fits, or nothing changes.
+    classifiers of the file (fc.*, layer5.*, layer6.*) are not used, and a log message says so; all other tensors must
+    fit, or nothing changes.
 
     Args:
-        body: of DeepLab, or any network without such classifiers.
-        path: a local .pth, .pt, .bin or .safetensors file.
+        body: Body of DeepLab, or any network without such classifiers.
+        path: Local .pth, .pt, .bin or .safetensors file.
+
+    Returns:
+        The keys that were not used.
+
+    Raises:
+        WeightsError: The tensors are not those of the body.
     """
     path = Path(path)
     state = {_plain(key): tensor for key, tensor in read_tensors(path).items()}

@@ -1,6 +1,7 @@
 """A small dilated ResNet for CPUs: output stride 4, 155 thousand parameters at the default width.
 
-Our own: two strided convolutions, then three residual blocks with dilations 1, 2 and 4 in the place of further strides.
+It is not from a paper: two strided convolutions, then three residual blocks with dilations 1, 2 and 4 instead of
+further strides.
 """
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ from math import gcd
 from typing import Literal
 
 from torch import Tensor, nn
+
+from paretoda.models.backbones.backbone import ResidualBlock
 
 _GROUPS = 8
 
@@ -25,13 +28,13 @@ def _projection(inputs: int, outputs: int, norm: Literal["batch", "group"]) -> n
     return nn.Sequential(nn.Conv2d(inputs, outputs, 1, bias=False), _norm(outputs, norm))
 
 
-class DilatedBlock(nn.Module):
+class DilatedBlock(ResidualBlock):
     """Two dilated 3x3 convolutions and a shortcut: (n, inputs, h, w) to (n, width, h, w).
 
     Args:
-        inputs: channels that come in.
-        width: channels that go out.
-        dilation: of both convolutions.
+        inputs: Number of input channels.
+        width: Number of output channels.
+        dilation: Dilation of both convolutions.
         norm: "batch" or "group" normalisation behind each convolution.
     """
 
@@ -44,7 +47,7 @@ class DilatedBlock(nn.Module):
         self.shortcut = None if inputs == width else _projection(inputs, width, norm)
 
     def forward(self, x: Tensor) -> Tensor:
-        """relu(residual + shortcut)."""
+        """Return relu(residual + shortcut)."""
         shortcut = x if self.shortcut is None else self.shortcut(x)
         x = self.norm1(self.conv1(x)).relu_()
         x = self.norm2(self.conv2(x))
@@ -52,11 +55,15 @@ class DilatedBlock(nn.Module):
 
 
 class DilatedBody(nn.Module):
-    """Images (n, 3, h, w) to two maps of `channels` channels, both at a quarter of the resolution, rounded up.
+    """Body from images (n, 3, h, w) to two maps of `channels` channels at a quarter of the resolution, rounded up.
 
     Args:
-        channels: of the last two blocks, a multiple of 4; the stem has a quarter and the first block half of them.
+        channels: Number of channels of the last two blocks, a multiple of 4; the stem has a quarter and the first block
+            half of them.
         norm: "batch", or "group" for batches of one or two images.
+
+    Raises:
+        ValueError: The number of channels is not a multiple of 4, or the norm is unknown.
     """
 
     def __init__(self, channels: int = 64, norm: Literal["batch", "group"] = "batch") -> None:
@@ -79,6 +86,6 @@ class DilatedBody(nn.Module):
                 nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """The maps of the last but one and of the last block, each (n, channels, h/4, w/4)."""
+        """Return the maps of the last two blocks, each (n, channels, h/4, w/4)."""
         lower = self.block2(self.block1(self.stem(images)))
         return lower, self.block3(lower)

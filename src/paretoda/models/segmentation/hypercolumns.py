@@ -1,9 +1,9 @@
 """EfficientNet-Lite0 for pixels: the maps of three of its stages, enlarged to a quarter of the image and mixed by 1x1.
 
 Hariharan et al. (2015) call the numbers above a pixel its hypercolumn. Nothing is dilated, so that the weights from
-ImageNet see what they were trained on, and a step costs little more than one of classification. With such weights the
-stem and the first two stages, which are dear and know edges and colours, stay as they are; only their BatchNorm's
-statistics follow the images.
+ImageNet work at the scales that they were trained on, and a step costs little more than one of classification. With
+such weights the stem and the first two stages, which are expensive and respond to edges and colours, are frozen; only
+the statistics of their BatchNorm follow the images.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from paretoda.models.batchnorm import batch_norms
 from paretoda.models.weights import load_weights
 
 _QUARTER, _EIGHTH, _SIXTEENTH = 2, 4, 10
-"""Last blocks of the stages whose maps are taken."""
+"""Indices of the last blocks of the stages whose maps are used."""
 _CHANNELS = (24, 40, 112)
-"""Of these maps."""
+"""Numbers of channels of these maps."""
 _BEHIND = (*(f"_blocks.{i}." for i in range(11, 16)), "_conv_head.", "_bn1.", "_fc.")
-"""How the names of published tensors begin that stand behind these stages."""
+"""Prefixes of the names of published tensors behind these stages."""
 _MOMENTUM = 0.1
-"""Of BatchNorm: with the published 0.01 the target's statistics would still be ImageNet's after a hundred steps."""
+"""Momentum of BatchNorm: with the published 0.01 the statistics would still be ImageNet's after a hundred steps."""
 
 
 class Trunk(nn.Module):
-    """The stem and first five stages: images to the maps at a quarter, an eighth and a sixteenth of the resolution."""
+    """Stem and first five stages: images to the maps at a quarter, an eighth and a sixteenth of the resolution."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,11 +40,11 @@ class Trunk(nn.Module):
             layer.momentum = _MOMENTUM
 
     def first_half(self) -> nn.ModuleList:
-        """All layers before the first of the three maps."""
+        """Return all layers before the first of the three maps."""
         return nn.ModuleList([self._conv_stem, self._bn0, *self._blocks[: _QUARTER + 1]])
 
     def forward(self, images: Tensor) -> list[Tensor]:
-        """The three maps, of 24, 40 and 112 channels."""
+        """Return the three maps, of 24, 40 and 112 channels."""
         x: Tensor = relu6(self._bn0(self._conv_stem(images)))
         maps: list[Tensor] = []
         for i, block in enumerate(self._blocks):
@@ -55,10 +55,10 @@ class Trunk(nn.Module):
 
 
 class HypercolumnBody(nn.Module):
-    """Images (n, 3, h, w) to two maps of `channels` channels, both at a quarter of the resolution, rounded up.
+    """Body from images (n, 3, h, w) to two maps of `channels` channels at a quarter of the resolution, rounded up.
 
     Args:
-        channels: of either map.
+        channels: Number of channels of each map.
     """
 
     def __init__(self, channels: int = 64) -> None:
@@ -68,16 +68,16 @@ class HypercolumnBody(nn.Module):
         self.last = _mixing(channels + _CHANNELS[2], channels)
 
     def load(self, path: Path) -> None:
-        """Published weights of EfficientNet-Lite0 for the trunk, whose first half learns no more.
+        """Load published weights of EfficientNet-Lite0 into the trunk and freeze its first half.
 
         Args:
-            path: a local file; what stands behind the trunk's stages goes unused.
+            path: Local file; tensors behind the stages of the trunk are not used.
         """
         load_weights(self.trunk, path, _BEHIND)
         self.trunk.first_half().requires_grad_(False)
 
     def forward(self, images: Tensor) -> tuple[Tensor, Tensor]:
-        """A mixture of the first two stages' maps, and one of it and the third."""
+        """Return a mixture of the maps of the first two stages, and a mixture of it and the third map."""
         fine, *coarse = self.trunk(images)
         eighth, sixteenth = (interpolate(x, fine.shape[-2:], mode="bilinear", align_corners=True) for x in coarse)
         lower = self.lower(torch.cat([fine, eighth], dim=1))

@@ -1,4 +1,4 @@
-"""A segmenter: a backbone, its feature maps, pixel classifiers (ASPP), and the few facts that rebuild it."""
+"""Segmenter: a backbone, its feature maps, pixel classifiers (ASPP), and the description that rebuilds it."""
 
 from __future__ import annotations
 
@@ -11,20 +11,23 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.options import unknown
-from paretoda.models.pretrained import RANDOM, weights_file
-from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, pixel_backbone
+from paretoda.models.pretrained import RANDOM, resolve_weights
+from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, find_pixel_backbone
 from paretoda.types import Model
 
 
 class ASPP(nn.Module):
-    """DeepLab-v2's classifier: the sum of one 3x3 convolution with bias for each rate (Chen et al., 2018).
+    """Classifier of DeepLab-v2: the sum of one 3x3 convolution with bias for each rate (Chen et al., 2018).
 
     Weights start as N(0, 0.01²). AdaSegNet's published code stops after its second rate; here all are summed.
 
     Args:
-        inputs: channels of the features.
-        classes: the number K of classes.
-        rates: dilation, and as much padding, of each convolution.
+        inputs: Number of channels of the features.
+        classes: Number of classes K.
+        rates: Dilation, and as much padding, of each convolution.
+
+    Raises:
+        ValueError: There is no rate, or a rate is below 1.
     """
 
     def __init__(self, inputs: int, classes: int, rates: Sequence[int] = (6, 12, 18, 24)) -> None:
@@ -37,29 +40,29 @@ class ASPP(nn.Module):
         self.branches = nn.ModuleList(branches)
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features (n, inputs, h, w) to logits (n, K, h, w)."""
+        """Map features (n, inputs, h, w) to logits (n, K, h, w)."""
         logits: Tensor = self.branches[0](features)
         for branch in self.branches[1:]:
             logits = logits + branch(features)
         return logits
 
     def flat(self) -> Tensor:
-        """All weights and biases as one vector, attached: what CLAN keeps apart."""
+        """All weights and biases as one differentiable vector, for CLAN's likeness."""
         return torch.cat([parameter.flatten() for parameter in self.parameters()])
 
 
 class PixelHead(nn.Module):
-    """All classifiers of a segmenter; calling it gives the logits that predict, `further` those of the others.
+    """All classifiers of a segmenter; a call returns the logits of the prediction, `extra_logits` those of the others.
 
-    One classifier for one level predicts alone. Two levels: features are [lower; last] along the channels, the main
-    classifier sees the last level's only and predicts, the auxiliary one sees the lower's. Two classifiers on one level
-    (CLAN): their sum z1 + z2 predicts, and `further` gives z1 and z2.
+    One classifier for one level predicts alone. With two levels, features are [lower; last] along the channels; the
+    main classifier sees the last level only and predicts, and the auxiliary one sees the lower level. With two
+    classifiers on one level (CLAN), their sum z1 + z2 predicts, and `extra_logits` returns z1 and z2.
 
     Args:
-        widths: channels of each level in the features, one or two numbers.
-        classes: the number K of classes.
-        rates: of each classifier's convolutions.
-        classifiers: on the last level, 1 or 2; 2 only with one level.
+        widths: Numbers of channels of each level in the features, one or two.
+        classes: Number of classes K.
+        rates: Dilation rates of the convolutions of each classifier.
+        classifiers: Number of classifiers on the last level, 1 or 2; 2 only with one level.
     """
 
     def __init__(self, widths: Sequence[int], classes: int, rates: Sequence[int], classifiers: int = 1) -> None:
@@ -70,19 +73,23 @@ class PixelHead(nn.Module):
         self.second = ASPP(self.widths[-1], classes, rates) if classifiers == 2 else None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Features (n, d, h, w) to the logits that predict, (n, K, h, w)."""
+        """Map features (n, d, h, w) to the logits of the prediction, (n, K, h, w)."""
         last = features[:, -self.widths[-1] :]
         logits: Tensor = self.main(last)
         return logits if self.second is None else logits + self.second(last)
 
     def classifier_weights(self) -> tuple[Tensor, Tensor]:
-        """All numbers of either of two classifiers, as vectors that gradients flow through."""
+        """Return all weights of each of the two classifiers as differentiable vectors.
+
+        Raises:
+            ValueError: There is only one classifier.
+        """
         if self.second is None:
             raise ValueError("this head has one classifier; CLAN needs classifiers=2")
         return self.main.flat(), self.second.flat()
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:
-        """(), or the auxiliary classifier's logits, or those of both classifiers; each (n, K, h, w)."""
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Return (), the logits of the auxiliary classifier, or those of both classifiers; each (n, K, h, w)."""
         if self.auxiliary is not None:
             return (self.auxiliary(features[:, : self.widths[0]]),)
         return () if self.second is None else (self.main(features), self.second(features))
@@ -90,18 +97,21 @@ class PixelHead(nn.Module):
 
 @dataclass(frozen=True)
 class SegmenterArchitecture:
-    """All that is needed to build the network again; `describe` is its JSON form.
+    """Everything needed to build the network again; `describe` is its JSON form.
 
     Args:
-        backbone: a name of `SEGMENTATION_BACKBONES`.
-        classes: the number K of classes.
-        levels: 2: the features are the last two stages' maps, [lower; last], with a classifier for each.
+        backbone: Name in `SEGMENTATION_BACKBONES`.
+        classes: Number of classes K.
+        levels: 2: the features are the maps of the last two stages, [lower; last], with a classifier for each.
         classifiers: 2: two classifiers of the last stage's map, whose sum predicts (CLAN).
-        rates: of the classifiers' convolutions.
-        norm: "train": BatchNorm as usual; "affine-frozen": its factors and offsets do not learn, training normalises
-            by the batch; "frozen": they do not learn either, and training normalises by the running statistics, which
-            stay; "group": GroupNorm, for batches of one or two images, in the small network only.
-        channels: of the maps of all but DeepLab, which has its own; 0: 64.
+        rates: Dilation rates of the classifiers' convolutions.
+        norm: "train": BatchNorm as usual; "affine-frozen": its factors and offsets are fixed, and training normalises
+            by the batch; "frozen": they are fixed as well, and training normalises by the running statistics, which do
+            not change; "group": GroupNorm, for batches of one or two images, in the small network only.
+        channels: Number of channels of the maps of all but DeepLab, which has its own; 0: 64.
+
+    Raises:
+        ValueError: The backbone is unknown, or the arguments contradict each other.
     """
 
     backbone: str
@@ -113,7 +123,7 @@ class SegmenterArchitecture:
     channels: int = 0
 
     def __post_init__(self) -> None:
-        known = self.known
+        spec = self.spec
         if self.classes < 2:
             raise ValueError(f"a segmenter needs at least two classes, got {self.classes}")
         if (self.levels, self.classifiers) not in ((1, 1), (2, 1), (1, 2)):
@@ -121,45 +131,45 @@ class SegmenterArchitecture:
             raise ValueError(f"levels and classifiers must be 1 and 1, 2 and 1, or 1 and 2; got {got}")
         if self.norm not in get_args(Norm):
             raise ValueError(unknown("norm", self.norm, get_args(Norm)))
-        if self.norm == "group" and not known.groups:
+        if self.norm == "group" and not spec.groups:
             raise ValueError(f"{self.backbone} has BatchNorm: norm='group' is for {SMALL!r} only")
-        if self.channels and known.own_widths is not None:
+        if self.channels and spec.own_widths is not None:
             raise ValueError(f"{self.backbone} has its own channels: leave out channels={self.channels}")
 
     @property
-    def known(self) -> PixelBackbone:
-        """What is known of the backbone."""
-        return pixel_backbone(self.backbone)
+    def spec(self) -> PixelBackbone:
+        """Description of the backbone."""
+        return find_pixel_backbone(self.backbone)
 
     @property
     def widths(self) -> tuple[int, ...]:
-        """Channels of each level in the features, the last level's at the end."""
-        return self.known.widths(self.channels)[-self.levels :]
+        """Numbers of channels of each level in the features, with the last level at the end."""
+        return self.spec.widths(self.channels)[-self.levels :]
 
     @property
     def width(self) -> int:
-        """Channels d of the features."""
+        """Number of channels d of the features."""
         return sum(self.widths)
 
 
 class Segmenter(Model):
-    """A `Model` of maps that knows its architecture, and whether its body brought weights along.
+    """`Model` of maps that knows its architecture and whether its body has loaded weights.
 
     Args:
-        architecture: what to build.
-        weights: of the body: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
+        architecture: Architecture to build.
+        weights: Weights of the body: a file, a folder, a name at the hub, or "default"; None or "none" for random ones.
     """
 
     encoder: PixelEncoder
     head: PixelHead
-    makes_maps = True
+    predicts_pixels = True
 
     def __init__(self, architecture: SegmenterArchitecture, weights: str | Path | None = None) -> None:
-        known = architecture.known
-        body = known.build(known.widths(architecture.channels)[-1], architecture.norm)
+        spec = architecture.spec
+        body = spec.build(spec.widths(architecture.channels)[-1], architecture.norm)
         pretrained = weights is not None and weights != RANDOM
         if weights is not None and pretrained:
-            known.load(body, weights_file(architecture.backbone, weights))
+            spec.load(body, resolve_weights(architecture.backbone, weights))
         super().__init__(
             PixelEncoder(body, architecture.levels, architecture.norm),
             PixelHead(architecture.widths, architecture.classes, architecture.rates, architecture.classifiers),
@@ -169,12 +179,12 @@ class Segmenter(Model):
 
     @property
     def width(self) -> int:
-        """Channels d of the features."""
+        """Number of channels d of the features."""
         return self.architecture.width
 
-    def further(self, features: Tensor) -> tuple[Tensor, ...]:
-        """Features (n, d, h, w) to the auxiliary classifier's logits, or to z1 and z2 of two; `PixelHead` says more."""
-        return self.head.further(features)
+    def extra_logits(self, features: Tensor) -> tuple[Tensor, ...]:
+        """Map features (n, d, h, w) to the auxiliary classifier's logits, or to z1 and z2 of two; see `PixelHead`."""
+        return self.head.extra_logits(features)
 
 
 def make_segmenter(
@@ -187,32 +197,46 @@ def make_segmenter(
     rates: Sequence[int] | None = None,
     weights: str | Path | None = None,
 ) -> Segmenter:
-    """A segmenter from the name of its backbone; the arguments are those of `SegmenterArchitecture`.
+    """Build a segmenter from the name of its backbone.
 
     Args:
-        backbone: its name.
-        classes: the number K of classes.
-        levels: of features and classifiers.
-        classifiers: of the last level.
-        norm: None: "affine-frozen" for DeepLab, as published, "train" for the others.
-        rates: None: the backbone's.
-        weights: of the body, as for `Segmenter`.
+        backbone: Name of the backbone.
+        classes: Number of classes K.
+        levels: Number of levels of features and classifiers.
+        classifiers: Number of classifiers of the last level.
+        norm: Normalisation; None: "affine-frozen" for DeepLab, as published, "train" for the others.
+        rates: Dilation rates; None: those of the backbone.
+        weights: Weights of the body, as for `Segmenter`.
+
+    Returns:
+        The segmenter.
+
+    Raises:
+        ValueError: The backbone is unknown, or the arguments contradict each other.
+
+    Examples:
+        >>> make_segmenter("dilated", classes=3)(torch.zeros(1, 3, 32, 32)).shape
+        torch.Size([1, 3, 8, 8])
     """
-    known = pixel_backbone(backbone)
-    norm = norm or known.norm
+    spec = find_pixel_backbone(backbone)
+    norm = norm or spec.norm
     if norm == "frozen" and weights in (None, RANDOM):
         raise ValueError("norm='frozen' lives on the statistics of loaded weights: give weights, or take another norm")
-    chosen = known.rates if rates is None else tuple(rates)
+    chosen = spec.rates if rates is None else tuple(rates)
     return Segmenter(SegmenterArchitecture(backbone, classes, levels, classifiers, chosen, norm), weights)
 
 
 def describe(model: Segmenter) -> dict[str, Any]:
-    """The architecture as plain JSON values; `segmenter_from_description` reads it back."""
+    """Return the architecture as plain JSON values; `segmenter_from_description` reads it back."""
     return asdict(model.architecture) | {"rates": list(model.architecture.rates)}
 
 
 def segmenter_from_description(description: Mapping[str, Any]) -> Segmenter:
-    """The network of that description, with random weights: load its state next."""
+    """Build the network of that description with random weights, into which its state is loaded next.
+
+    Raises:
+        ValueError: The description has unknown or missing entries.
+    """
     known = {field.name for field in fields(SegmenterArchitecture)}
     if strange := sorted(set(description) - known) + sorted({"backbone", "classes", "rates"} - set(description)):
         raise ValueError(f"not the description of a segmenter: {', '.join(strange)} unknown or missing")
@@ -222,14 +246,17 @@ def segmenter_from_description(description: Mapping[str, Any]) -> Segmenter:
 
 
 def segmenter_groups(model: Segmenter, lr: float, *, head: float | None = None) -> list[dict[str, Any]]:
-    """Optimiser groups of what learns: the encoder at the rate itself, all classifiers at a multiple of it.
+    """Optimiser groups of what learns: the encoder at the given rate, all classifiers at a multiple of it.
 
     Args:
-        model: frozen parameters are in no group.
-        lr: the rate of the encoder.
-        head: factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
+        model: Segmenter; frozen parameters are in no group.
+        lr: Learning rate of the encoder.
+        head: Factor of the classifiers' rate; None: 10 for DeepLab, as published, 1 for the others.
+
+    Returns:
+        Groups for a torch optimiser, each with its name.
     """
-    factor = model.architecture.known.head if head is None else head
+    factor = model.architecture.spec.head if head is None else head
     rates = {"encoder": (model.encoder, lr), "head": (model.head, lr * factor)}
     return [
         {"params": [parameter for parameter in part.parameters() if parameter.requires_grad], "lr": rate, "name": name}

@@ -1,1 +1,1 @@
-"""Objectives that bring the features of source and target together."""
+"""Alignments: objectives that bring the features of source and target together."""

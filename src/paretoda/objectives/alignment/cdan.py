@@ -1,4 +1,4 @@
-"""CDAN: features and predictions together, from which a discriminator cannot tell the domains (Long et al., 2018)."""
+"""CDAN: a discriminator of features and predictions together cannot tell the domains apart (Long et al., 2018)."""
 
 from __future__ import annotations
 
@@ -9,36 +9,40 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
 from paretoda.objectives.target.entropy import entropies
 from paretoda.types import Domain, Objective, Source, Target
 
 _WIDEST = 4096
-"""Largest K d whose outer products are written out, as in the paper."""
+"""Largest K d for which outer products are computed explicitly, as in the paper."""
 
 
 def multilinear(features: Tensor, predictions: Tensor) -> Tensor:
-    """The outer product g ⊗ f of every row, flattened: its inner products are <f, f'> <g, g'>.
+    """Outer product g ⊗ f of every row, flattened; its inner products are <f, f'> <g, g'>.
 
     Args:
-        features: f, shape (n, d).
-        predictions: g, shape (n, K).
+        features: Features f, shape (n, d).
+        predictions: Predictions g, shape (n, K).
 
     Returns:
         Shape (n, K d).
+
+    Examples:
+        >>> multilinear(torch.ones(8, 4), torch.ones(8, 3)).shape
+        torch.Size([8, 12])
     """
     return (predictions.unsqueeze(2) * features.unsqueeze(1)).flatten(1)
 
 
-def randomised(features: Tensor, predictions: Tensor, project: Tensor, predict: Tensor) -> Tensor:
-    """(R_f f) ⊙ (R_g g) / √r: in expectation over R, the inner products of `multilinear`.
+def randomised_multilinear(features: Tensor, predictions: Tensor, project: Tensor, predict: Tensor) -> Tensor:
+    """(R_f f) ⊙ (R_g g) / √r: random projections with the inner products of `multilinear` in expectation over R.
 
     Args:
-        features: f, shape (n, d).
-        predictions: g, shape (n, K).
+        features: Features f, shape (n, d).
+        predictions: Predictions g, shape (n, K).
         project: R_f, standard normal, drawn once, shape (d, r).
-        predict: R_g, likewise, shape (K, r).
+        predict: R_g, standard normal, drawn once, shape (K, r).
 
     Returns:
         Shape (n, r).
@@ -47,12 +51,17 @@ def randomised(features: Tensor, predictions: Tensor, project: Tensor, predict: 
 
 
 def certainty_weights(source: Tensor, target: Tensor, balance: Literal["joint", "per-domain"]) -> tuple[Tensor, Tensor]:
-    """1 + exp(-H) of every prediction, divided by its (constant) mean: from 1 + 1/K, uniform, to 2, certain.
+    """1 + exp(-H) of every prediction, divided by its (constant) mean.
+
+    Before the division the weights range from 1 + 1/K for a uniform prediction to 2 for a certain one.
 
     Args:
-        source: logits, shape (n, K).
-        target: logits, shape (m, K).
-        balance: "joint": one mean over both domains, each counting half; "per-domain": each domain by its own.
+        source: Logits of the source, shape (n, K).
+        target: Logits of the target, shape (m, K).
+        balance: "joint": one mean over both domains, each of which counts half; "per-domain": a mean for each domain.
+
+    Returns:
+        The weights of the source (n,) and of the target (m,).
     """
     weights = [1 + torch.exp(-entropies(functional.log_softmax(logits, 1))) for logits in (source, target)]
     means = [weight.detach().mean() for weight in weights]
@@ -62,21 +71,32 @@ def certainty_weights(source: Tensor, target: Tensor, balance: Literal["joint", 
 
 
 class Cdan(Objective):
-    """What a discriminator of features and predictions together knows about their domain.
+    """Information that a discriminator of features and predictions has about their domain.
 
-    The predictions are constants here: a head that could be trained through them would learn to confuse.
+    The predictions are constants here, because a head trained through them would learn to confuse the discriminator.
 
     Args:
-        features: width d of the features.
-        classes: number of classes K.
-        hidden: width of the discriminator; 1024 in the paper.
-        warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
-        entropy: weigh certain predictions up to twice as much (CDAN+E).
-        balance: over what the weights have mean 1; "per-domain" is the authors' code.
-        entropy_grad: "none": weights are constants; "reversed": encoder and head lower the objective through the
+        features: Width d of the features.
+        classes: Number of classes K.
+        hidden: Width of the discriminator; 1024 in the paper.
+        warm_up: Whether `advance` raises the strength from 0 to 1; otherwise, and before the first call, it is 1.
+        entropy: Weight certain predictions up to twice as much (CDAN+E).
+        balance: Set of samples over which the weights have mean 1; "per-domain" is the authors' code.
+        entropy_grad: "none": the weights are constants; "reversed": encoder and head lower the objective through the
             weights as well, as in the authors' code.
-        conditioning: outer products, random projections, or "auto": outer products up to K d = 4096.
-        projections: number r of random projections.
+        conditioning: "multilinear" outer products, "randomised" projections, or "auto": outer products up to K d =
+            4096.
+        projections: Number r of random projections.
+
+    Raises:
+        ValueError: An option has an unknown value.
+
+    Examples:
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> objective = Cdan(features=4, classes=3)
+        >>> objective(source, target).shape, bool(objective.private_loss(source, target) > 0)
+        (torch.Size([]), True)
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
@@ -107,33 +127,35 @@ class Cdan(Objective):
         inputs = classes * features if conditioning == "multilinear" else projections
         self.discriminator = Discriminator(inputs, hidden)
 
-    def joined(self, domain: Domain) -> Tensor:
+    def combine(self, domain: Domain) -> Tensor:
         """Features and (constant) predictions as one row for each sample."""
         predictions = domain.logits.detach().softmax(1)
         if self.conditioning == "multilinear":
             return multilinear(domain.features, predictions)
-        return randomised(domain.features, predictions, self.get_buffer("project"), self.get_buffer("predict"))
+        return randomised_multilinear(
+            domain.features, predictions, self.get_buffer("project"), self.get_buffer("predict")
+        )
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Strength times (log 2 minus the discriminator's cross-entropy)."""
-        rows = torch.cat([self.joined(source), self.joined(target)])
-        scores = frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
+        """Return the strength times (log 2 minus the discriminator's cross-entropy)."""
+        rows = torch.cat([self.combine(source), self.combine(target)])
+        scores = call_frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
         weights = self._weights(source, target, constant=self.entropy_grad == "none")
         return self.strength * (math.log(2) - self._cross_entropy(scores, len(source.features), weights))
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """The discriminator's cross-entropy, on detached features."""
-        rows = torch.cat([self.joined(source), self.joined(target)]).detach()
+        """Return the discriminator's cross-entropy on detached features."""
+        rows = torch.cat([self.combine(source), self.combine(target)]).detach()
         scores = self.discriminator(rows, "learn" if self.training else "running").squeeze(1)
         weights = self._weights(source, target, constant=True)
         return self._cross_entropy(scores, len(source.features), weights)
 
     def advance(self, progress: float) -> None:
-        """Set the strength to that of this share of the training."""
+        """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"conditioning={self.conditioning!r}, entropy={self.entropy}, warm_up={self.warm_up}"
 
     def _weights(self, source: Source, target: Target, *, constant: bool) -> tuple[Tensor, Tensor] | None:

@@ -1,4 +1,4 @@
-"""Deep CORAL: activations with the same covariance in both domains (Sun and Saenko, 2016)."""
+"""Deep CORAL: activations of both domains have the same covariance (Sun and Saenko, 2016)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from paretoda.types import Objective, Source, Target
 
 
 def covariance(rows: Tensor) -> Tensor:
-    """The unbiased covariance of the columns; 0 for a single row.
+    """Unbiased covariance of the columns; 0 for a single row.
 
     Args:
-        rows: shape (n, d).
+        rows: Samples, shape (n, d).
 
     Returns:
         Shape (d, d).
@@ -25,35 +25,58 @@ def covariance(rows: Tensor) -> Tensor:
 
 @full_precision
 def coral(source: Tensor, target: Tensor) -> Tensor:
-    """The squared Frobenius distance of the two covariances, over 4 d².
+    """Squared Frobenius distance of the two covariances, over 4 d².
 
     Args:
-        source: shape (n, d).
-        target: shape (m, d).
+        source: Features or logits of the source, shape (n, d).
+        target: Features or logits of the target, shape (m, d).
+
+    Examples:
+        >>> import torch
+        >>> coral(torch.tensor([[0.0], [2.0]]), torch.tensor([[1.0], [1.0]]))
+        tensor(1.)
     """
     return (covariance(source) - covariance(target)).square().mean() / 4
 
 
 @full_precision
 def moment_distance(source: Tensor, target: Tensor) -> Tensor:
-    """Mean squared differences of the means and of the covariances, both as they are; same shapes as `coral`."""
+    """Sum of the mean squared differences of the means and of the covariances.
+
+    Args:
+        source: Features or logits of the source, shape (n, d).
+        target: Features or logits of the target, shape (m, d).
+    """
     means = (source.mean(0) - target.mean(0)).square().mean()
     return (covariance(source) - covariance(target)).square().mean() + means
 
 
 _STRENGTHS = {"features": 100.0, "logits": 1.0}
-"""By the paper's rule: in the end the distance is about as large as the source's loss. Measured on 256 features."""
+"""Default strengths by the paper's rule: at the end of training the distance is about as large as the source loss.
+
+Measured on 256 features.
+"""
 
 
 class Coral(Objective):
-    """The distance of the covariances of source and target.
+    """Distance between the covariances of source and target.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes; not used.
-        layer: whose covariances: those of the features, or of the logits, as in the paper.
-        means: compare the means as well, and leave out the factor 1/4, as in some later codes.
-        strength: of value and gradient; None: 100 for features and 1 for logits.
+        features: Width of the features (not used).
+        classes: Number of classes (not used).
+        layer: Activations that are compared: the "features", or the "logits" as in the paper.
+        means: Compare the means as well and leave out the factor 1/4, as in some later codes.
+        strength: Factor of the value and the gradient; None: 100 for features and 1 for logits.
+
+    Raises:
+        ValueError: The layer is unknown.
+
+    Examples:
+        >>> import torch
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> shifted = Target(source.features + 1, source.logits, torch.arange(8))
+        >>> round(Coral(features=4, classes=3)(source, shifted).item(), 4)  # a shift changes no covariance
+        0.0
     """
 
     def __init__(
@@ -73,12 +96,12 @@ class Coral(Objective):
         self.strength = _STRENGTHS[layer] if strength is None else strength
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Strength times the distance."""
+        """Return the strength times the distance."""
         distance = moment_distance if self.means else coral
         if self.layer == "logits":
             return self.strength * distance(source.logits, target.logits)
         return self.strength * distance(source.features, target.features)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"layer={self.layer!r}, means={self.means}, strength={self.strength}"

@@ -1,4 +1,4 @@
-"""DANN: features from which a discriminator cannot tell the domains (Ganin et al., 2016)."""
+"""DANN: a discriminator of the features cannot tell the domains apart (Ganin et al., 2016)."""
 
 from __future__ import annotations
 
@@ -7,31 +7,43 @@ import math
 import torch
 from torch import Tensor
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
 from paretoda.types import Objective, Source, Target
 
 
 def divergence(source: Tensor, target: Tensor) -> Tensor:
-    """What the discriminator knows, log 2 minus its cross-entropy: at its best, the Jensen-Shannon divergence.
+    """Information of the discriminator: log 2 minus its cross-entropy, at its best the Jensen-Shannon divergence.
 
     Args:
-        source: scores of source rows, shape (n,).
-        target: scores of target rows, shape (m,).
+        source: Scores of source rows, shape (n,).
+        target: Scores of target rows, shape (m,).
+
+    Examples:
+        >>> divergence(torch.zeros(4), torch.zeros(4)).item()  # the discriminator knows nothing
+        0.0
     """
     return math.log(2) - domain_cross_entropy(source, target)
 
 
 class Dann(Objective):
-    """What a discriminator of the features knows about their domain.
+    """Information that a discriminator of the features has about their domain.
 
     The strength scales what the encoder lowers, value and gradient; the discriminator learns at full strength.
 
     Args:
-        features: width d of the features.
-        classes: number of classes; not used.
-        hidden: width of the discriminator; the paper has 1024, and on features 256 does as well at half the cost.
-        warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
+        features: Width d of the features.
+        classes: Number of classes (not used).
+        hidden: Width of the discriminator; the paper has 1024, and on features 256 is as good at half the cost.
+        warm_up: Whether `advance` raises the strength from 0 to 1; otherwise, and before the first call, it is 1.
+
+    Examples:
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> objective = Dann(features=4, classes=3)
+        >>> objective.advance(0.0)  # the warm-up begins at strength 0
+        >>> objective(source, target).item() == 0, bool(objective.private_loss(source, target) > 0)
+        (True, True)
     """
 
     def __init__(self, features: int, classes: int, *, hidden: int = 256, warm_up: bool = True) -> None:
@@ -41,21 +53,21 @@ class Dann(Objective):
         self.discriminator = Discriminator(features, hidden)
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Strength times the divergence."""
+        """Return the strength times the divergence."""
         rows = torch.cat([source.features, target.features])
-        scores = frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
+        scores = call_frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
         return self.strength * divergence(scores[: len(source.features)], scores[len(source.features) :])
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """The discriminator's cross-entropy, on detached features."""
+        """Return the discriminator's cross-entropy on detached features."""
         rows = torch.cat([source.features, target.features]).detach()
         scores = self.discriminator(rows, "learn" if self.training else "running").squeeze(1)
         return domain_cross_entropy(scores[: len(source.features)], scores[len(source.features) :])
 
     def advance(self, progress: float) -> None:
-        """Set the strength to that of this share of the training."""
+        """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"warm_up={self.warm_up}"

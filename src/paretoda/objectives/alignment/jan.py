@@ -1,4 +1,4 @@
-"""JAN: features and predictions with the same joint mean embedding in both domains, and JAN-A (Long et al., 2017)."""
+"""JAN: features and predictions of both domains have the same joint mean embedding; and JAN-A (Long et al., 2017)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Statistics, warm_up
 from paretoda.objectives.parts.mmd import (
     Estimator,
@@ -25,28 +25,41 @@ _VARIANCE = 0.92**2
 
 
 def joint_kernel(features: Tensor, predictions: Tensor) -> Tensor:
-    """The product of the features' kernel and the predictions', pair by pair: alike only if alike in both.
+    """Product of the kernels of features and of predictions for all pairs: large only where both are alike.
 
     Args:
-        features: of both domains, shape (n, d).
-        predictions: probabilities of the same samples, shape (n, K).
+        features: Features of both domains, shape (n, d).
+        predictions: Probabilities of the same samples, shape (n, K).
 
     Returns:
         Shape (n, n).
+
+    Examples:
+        >>> joint_kernel(torch.randn(5, 4), torch.randn(5, 3).softmax(1)).diagonal()  # five kernels
+        tensor([5., 5., 5., 5., 5.])
     """
     return adaptive_gaussians(squared_distances(features)) * gaussian(squared_distances(predictions), _VARIANCE)
 
 
 class Jan(Objective):
-    """The joint maximum mean discrepancy of features and predictions, squared.
+    """Squared joint maximum mean discrepancy of features and predictions.
 
-    The gradient reaches encoder and head through the predictions as well: both lower it.
+    The gradient reaches encoder and head through the predictions as well: both lower the objective.
 
     Args:
-        features: width d of the features; not used.
-        classes: number of classes; not used.
-        estimator: "v" is never negative; "u" and "linear" are unbiased, "linear" is the paper's.
-        warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
+        features: Width d of the features (not used).
+        classes: Number of classes (not used).
+        estimator: "v" is never negative; "u" and "linear" are unbiased, and "linear" is the paper's.
+        warm_up: Whether `advance` raises the strength from 0 to 1; otherwise, and before the first call, it is 1.
+
+    Raises:
+        ValueError: The estimator is unknown.
+
+    Examples:
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> bool(Jan(features=4, classes=3)(source, target) > 0)
+        True
     """
 
     def __init__(self, features: int, classes: int, *, estimator: Estimator = "v", warm_up: bool = True) -> None:
@@ -57,26 +70,26 @@ class Jan(Objective):
         self.strength = 1.0
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Strength times the squared discrepancy."""
+        """Return the strength times the squared discrepancy."""
         kernel = joint_kernel(
             torch.cat([source.features, target.features]), torch.cat([source.logits, target.logits]).softmax(1)
         )
         return self.strength * squared_discrepancy(kernel, len(source.features), self.estimator)
 
     def advance(self, progress: float) -> None:
-        """Set the strength to that of this share of the training."""
+        """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"estimator={self.estimator!r}, warm_up={self.warm_up}"
 
 
 class Map(nn.Module):
-    """x + W x + c, at first the identity, to which weight decay pulls it back.
+    """Affine map x + W x + c; it starts as the identity, to which weight decay pulls it back.
 
     Args:
-        width: of the rows.
+        width: Width of the rows.
     """
 
     def __init__(self, width: int) -> None:
@@ -84,19 +97,29 @@ class Map(nn.Module):
         self.weight, self.bias = nn.Parameter(torch.zeros(width, width)), nn.Parameter(torch.zeros(width))
 
     def forward(self, rows: Tensor, statistics: Statistics) -> Tensor:  # noqa: ARG002 - it has no BatchNorm
-        """The mapped rows, same shape."""
+        """Return the mapped rows, of the same shape."""
         return rows + functional.linear(rows, self.weight, self.bias)
 
 
 class JanA(Objective):
-    """The joint maximum mean discrepancy behind linear maps of features and predictions that raise it.
+    """Squared joint maximum mean discrepancy behind linear maps of features and predictions that raise it.
 
     Args:
-        features: width d of the features.
-        classes: number of classes K.
-        estimator: "v" is never negative; "u" and "linear" are unbiased, "linear" is the paper's.
-        warm_up: whether `advance` raises the strength from 0 to 1; without it, and before the first call, it is 1.
-        rate: of the maps' learning, as a share of the other networks'.
+        features: Width d of the features.
+        classes: Number of classes K.
+        estimator: "v" is never negative; "u" and "linear" are unbiased, and "linear" is the paper's.
+        warm_up: Whether `advance` raises the strength from 0 to 1; otherwise, and before the first call, it is 1.
+        rate: Learning rate of the maps as a share of that of the other networks.
+
+    Raises:
+        ValueError: The estimator is unknown.
+
+    Examples:
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> objective = JanA(features=4, classes=3)
+        >>> bool(objective(source, target) > 0), bool(objective.private_loss(source, target) < 0)
+        (True, True)
     """
 
     def __init__(
@@ -109,22 +132,24 @@ class JanA(Objective):
         self.of_features, self.of_predictions = Map(features), Map(classes)
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Strength times the squared discrepancy."""
-        return self.strength * self._discrepancy(source, target, lambda network, rows: frozen(network, rows, "batch"))
+        """Return the strength times the squared discrepancy."""
+        return self.strength * self._discrepancy(
+            source, target, lambda network, rows: call_frozen(network, rows, "batch")
+        )
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """Minus the squared discrepancy, on detached features and predictions, times the rate."""
+        """Return minus the rate times the squared discrepancy, on detached features and predictions."""
         return -self.rate * self._discrepancy(source, target, lambda network, rows: network(rows.detach(), "learn"))
 
     def advance(self, progress: float) -> None:
-        """Set the strength to that of this share of the training."""
+        """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"estimator={self.estimator!r}, warm_up={self.warm_up}, rate={self.rate}"
 
-    def _discrepancy(self, source: Source, target: Target, seen: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
-        features = seen(self.of_features, torch.cat([source.features, target.features]))
-        predictions = seen(self.of_predictions, torch.cat([source.logits, target.logits]).softmax(1))
+    def _discrepancy(self, source: Source, target: Target, call: Callable[[nn.Module, Tensor], Tensor]) -> Tensor:
+        features = call(self.of_features, torch.cat([source.features, target.features]))
+        predictions = call(self.of_predictions, torch.cat([source.logits, target.logits]).softmax(1))
         return squared_discrepancy(joint_kernel(features, predictions), len(source.features), self.estimator)

@@ -1,7 +1,7 @@
-"""TAT: a classifier that is right on examples made to be mistaken for the other domain's (Liu et al., 2019).
+"""TAT: a classifier is right on examples made to be mistaken for the other domain's (Liu et al., 2019).
 
-The examples lie between the domains: features that climb until the discriminator errs, kept near where they began.
-The encoder is not asked to bring the domains together but to stay right along the way.
+The examples lie between the domains: features are moved by gradient ascent until the discriminator errs, and are kept
+near their start. The encoder does not have to bring the domains together, but to keep the classifier right on the way.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy
 from paretoda.objectives.parts.step_cache import StepCache
 from paretoda.objectives.target.entropy import entropies
@@ -20,15 +20,19 @@ from paretoda.types import Objective, Source, Target
 
 
 def climb(start: Tensor, origin: Tensor, gain: Callable[[Tensor], Tensor], rate: float, pull: float, n: int) -> Tensor:
-    """Steps of gradient ascent on gain(x) - pull ‖x - origin‖², x alone moving; nothing is differentiable in it.
+    """Gradient ascent on gain(x) - pull ‖x - origin‖², in which only x moves; the result is not differentiable.
 
     Args:
-        start: first x, shape (n, d).
-        origin: to which it is pulled, shape (n, d).
-        gain: x -> scalar.
-        rate: of a step.
-        pull: with rate * pull below 1 the steps cannot run away.
-        n: number of steps.
+        start: First x, shape (n, d).
+        origin: Point that x is pulled to, shape (n, d).
+        gain: Function from x to a scalar.
+        rate: Step size.
+        pull: Strength of the pull; with rate * pull below 1 the steps cannot diverge because of it.
+        n: Number of steps.
+
+    Examples:
+        >>> climb(torch.zeros(1, 1), torch.zeros(1, 1), lambda x: x.sum(), rate=0.5, pull=0.0, n=4)
+        tensor([[2.]])
     """
     at, origin = start.detach(), origin.detach()
     for _ in range(n):
@@ -40,21 +44,33 @@ def climb(start: Tensor, origin: Tensor, gain: Callable[[Tensor], Tensor], rate:
 
 
 class Tat(Objective):
-    """Cross-entropy on source examples, and constancy of the prediction on target examples, made to be mistaken.
+    """Cross-entropy on source examples and constancy of the prediction on target examples, both made to be mistaken.
 
-    An example is a feature plus a constant, so the encoder feels where it is and not how it was made.
+    An example is a feature plus a constant, so the encoder's gradient depends on where the example is and not on how it
+    was made.
 
     Args:
-        features: width d of the features.
-        classes: number of classes; not used.
-        hidden: width of the discriminator; 1024 in the paper.
-        climbs: number of steps by which an example is made.
-        rate: of a step that misleads the discriminator.
-        source_rate: of a step that misleads the head as well, for examples of the source.
-        pull: towards the feature where the example began.
-        entropy: weight of the entropy of the target's predictions.
-        released: as the authors' code computes it: examples follow the batch's mean and hardly move, the constancy is
-            a sum over the batch, and the discriminator learns nothing from the examples.
+        features: Width d of the features.
+        classes: Number of classes (not used).
+        hidden: Width of the discriminator; 1024 in the paper.
+        climbs: Number of ascent steps that make an example.
+        rate: Step size of the ascent that misleads the discriminator.
+        source_rate: Step size of the ascent that misleads the head as well, for examples of the source.
+        pull: Strength of the pull towards the feature where the example began.
+        entropy: Weight of the entropy of the target's predictions.
+        released: Compute what the authors' code computes: examples follow the batch's mean and hardly move, the
+            constancy is a sum over the batch, and the discriminator learns nothing from the examples.
+
+    Raises:
+        ValueError: A rate times the pull is not below 1.
+
+    Examples:
+        >>> head = torch.nn.Linear(4, 3)
+        >>> features = torch.randn(8, 4)
+        >>> source = Source(features, head(features), torch.arange(8), head=head, labels=torch.arange(8) % 3)
+        >>> target = Target(features, head(features), torch.arange(8), head=head)
+        >>> bool(Tat(features=4, classes=3)(source, target) > 0)
+        True
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's
@@ -80,7 +96,7 @@ class Tat(Objective):
         self.made: StepCache[tuple[Tensor, Tensor]] = StepCache()
 
     def examples(self, source: Source, target: Target) -> tuple[Tensor, Tensor]:
-        """Features of both domains that the discriminator mistakes, those of the source mistaken by the head as well.
+        """Features of both domains that the discriminator mistakes; the head mistakes those of the source as well.
 
         Returns:
             Constants, shapes (n, d) and (m, d).
@@ -100,7 +116,7 @@ class Tat(Objective):
         return first, rows[n:]
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Cross-entropy of the source's examples + change of the target's predictions + a share of their entropy."""
+        """Return the cross-entropy of source examples plus change and weighted entropy of the target's predictions."""
         first, second = self.made.keep(source, self.examples(source, target))
         moved = source.features + (first - source.features).detach()
         right = functional.cross_entropy(source.logits_of(moved), source.labels)
@@ -110,7 +126,7 @@ class Tat(Objective):
         return right + (changes.sum() if self.released else changes.mean()) + self.entropy * certain
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """The discriminator's cross-entropy on the features and on the examples, all detached."""
+        """Return the discriminator's cross-entropy on the features and on the examples, all detached."""
         n, rows = len(source.features), torch.cat([source.features, target.features]).detach()
         examples = torch.cat(self.made.take(source) or self.examples(source, target))
         scores = self.discriminator(rows, "learn" if self.training else "running").squeeze(1)
@@ -119,8 +135,8 @@ class Tat(Objective):
         return domain_cross_entropy(scores[:n], scores[n:]) + domain_cross_entropy(mistaken[:n], mistaken[n:])
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"climbs={self.climbs}, rates={self.rate, self.source_rate}, pull={self.pull}, released={self.released}"
 
     def _scores(self, rows: Tensor) -> Tensor:
-        return frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
+        return call_frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)

@@ -1,1 +1,1 @@
-"""Objectives on held-out target samples, whose gradient guides the weights of the others; none sees a target label."""
+"""Guides: objectives on held-out target samples, without labels, whose gradient guides the weights of the others."""

@@ -10,20 +10,24 @@ from paretoda.objectives.parts.neighbours import Bank
 from paretoda.types import Objective, Snapshot, Source, Target
 
 _AT_ONCE = 1024
-"""Rows whose similarities with the whole bank are held in memory together."""
+"""Number of rows whose similarities with the whole bank are held in memory together."""
 
 
 def neighbour_prediction(features: Tensor, bank: Tensor, predictions: Tensor, k: int) -> Tensor:
-    """The mean prediction of the k samples with the largest cosine.
+    """Mean prediction of the k samples with the largest cosine.
 
     Args:
-        features: shape (n, d).
-        bank: features to search, of unit length, shape (N, d).
-        predictions: of the bank, shape (N, K).
-        k: number of neighbours; all N where there are fewer.
+        features: Features, shape (n, d).
+        bank: Features to search, of unit length, shape (N, d).
+        predictions: Predictions of the bank, shape (N, K).
+        k: Number of neighbours; all N where there are fewer.
 
     Returns:
         Shape (n, K).
+
+    Examples:
+        >>> neighbour_prediction(torch.tensor([[1.0, 0.1]]), torch.eye(2), torch.eye(2), k=1)
+        tensor([[1., 0.]])
     """
     parts = torch.split(functional.normalize(features, dim=1), _AT_ONCE)
     nearest = [(part @ bank.T).topk(min(k, len(bank)), dim=1).indices for part in parts]
@@ -33,13 +37,25 @@ def neighbour_prediction(features: Tensor, bank: Tensor, predictions: Tensor, k:
 class NeighbourGuide(Objective):
     """Cross-entropy of held-out predictions to the class that their neighbours in the target's training part predict.
 
-    Neighbours are from the last refresh, the held-out features of this step; the labels are constants.
+    The neighbours are those of the last refresh, the held-out features those of this step; the labels are constants.
 
     Args:
-        features: width d of the features.
-        classes: number of classes K.
-        target_loss: not used.
-        k: number of neighbours.
+        features: Width d of the features.
+        classes: Number of classes K.
+        target_loss: Target loss of the run (not used).
+        k: Number of neighbours.
+
+    Raises:
+        ValueError: k is below 1.
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> source = Source(torch.eye(3), torch.eye(3), torch.arange(3), labels=torch.arange(3))
+        >>> target = Target(torch.eye(3), torch.eye(3), torch.arange(3))
+        >>> guide = NeighbourGuide(features=3, classes=3, k=1)
+        >>> guide.refresh(SimpleNamespace(target=target))  # in training a whole Snapshot
+        >>> guide.labels(torch.eye(3))
+        tensor([0, 1, 2])
     """
 
     def __init__(
@@ -62,14 +78,14 @@ class NeighbourGuide(Objective):
             return neighbour_prediction(features, self.bank(), self.predictions(), self.k).argmax(1)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The cross-entropy on the held-out samples `target`."""
+        """Return the cross-entropy on the held-out samples `target`."""
         return functional.cross_entropy(target.logits, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Take features and predictions of the whole training part of the target."""
+        """Store features and predictions of the whole training part of the target."""
         self.bank.replace(functional.normalize(snapshot.target.features, dim=1))
         self.predictions.replace(snapshot.target.logits.softmax(1))
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"k={self.k}"

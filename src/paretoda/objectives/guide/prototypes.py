@@ -13,26 +13,31 @@ from paretoda.types import Objective, Snapshot, Source, Target
 
 
 def class_means(features: Tensor, labels: Tensor, classes: int) -> Tensor:
-    """The mean feature of every class.
+    """Mean feature of every class.
 
     Args:
-        features: shape (n, d).
-        labels: shape (n,).
-        classes: K.
+        features: Features, shape (n, d).
+        labels: Labels, shape (n,).
+        classes: Number of classes K.
 
     Returns:
-        Shape (K, d); not-a-number for a class without samples, which then is nobody's nearest.
+        Shape (K, d); NaN for a class without samples, which then is never the nearest.
+
+    Examples:
+        >>> class_means(torch.tensor([[0.0], [2.0], [5.0]]), torch.tensor([0, 0, 1]), classes=2)
+        tensor([[1.],
+                [5.]])
     """
     members = functional.one_hot(labels, classes).to(features.dtype)
     return members.T @ features / members.sum(0).unsqueeze(1)
 
 
 def nearest_prototype(features: Tensor, prototypes: Tensor) -> Tensor:
-    """The class whose prototype has the largest cosine with the feature.
+    """Class whose prototype has the largest cosine with the feature.
 
     Args:
-        features: shape (n, d).
-        prototypes: shape (K, d), not-a-number where there is none.
+        features: Features, shape (n, d).
+        prototypes: Prototypes, shape (K, d), NaN where there is none.
 
     Returns:
         Shape (n,), int64.
@@ -44,12 +49,20 @@ def nearest_prototype(features: Tensor, prototypes: Tensor) -> Tensor:
 class PrototypeGuide(Objective):
     """Cross-entropy of held-out predictions to the class of the nearest source prototype.
 
-    Prototypes are from the last refresh, the held-out features of this step; the labels are constants.
+    The prototypes are those of the last refresh, the held-out features those of this step; the labels are constants.
 
     Args:
-        features: width d of the features.
-        classes: number of classes K.
-        target_loss: not used.
+        features: Width d of the features.
+        classes: Number of classes K.
+        target_loss: Target loss of the run (not used).
+
+    Examples:
+        >>> from types import SimpleNamespace
+        >>> source = Source(torch.eye(3), torch.eye(3), torch.arange(3), labels=torch.arange(3))
+        >>> guide = PrototypeGuide(features=3, classes=3)
+        >>> guide.refresh(SimpleNamespace(source=source))  # in training a whole Snapshot
+        >>> guide.labels(torch.eye(3).flip(0))
+        tensor([2, 1, 0])
     """
 
     def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:  # noqa: ARG002
@@ -63,10 +76,10 @@ class PrototypeGuide(Objective):
             return nearest_prototype(features, self.prototypes())
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The cross-entropy on the held-out samples `target`."""
+        """Return the cross-entropy on the held-out samples `target`."""
         return functional.cross_entropy(target.logits, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Take the class means of the whole source."""
+        """Store the class means of the whole source."""
         source = snapshot.source
         self.prototypes.replace(class_means(source.features, source.labels, self.classes))

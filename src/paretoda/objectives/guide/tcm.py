@@ -1,4 +1,4 @@
-"""The paper's guide: the held-out target's refined predictions carry information (Lv et al., 2021)."""
+"""The paper's guide: information of the held-out target's refined predictions (Lv et al., 2021)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,27 @@ from paretoda.types import Objective, Source, Target
 
 
 class TcmGuide(Objective):
-    """The information that the refined predictions of held-out samples lack.
+    """Missing information of the refined predictions of held-out samples.
 
-    It asks the discriminators that the target loss trains, by their running statistics, and changes nothing in them;
-    they stay the target loss's own and are in no list of this guide's parameters.
+    It uses the discriminators that the target loss trains, with their running statistics, and changes nothing in them;
+    they belong to the target loss and are not among this guide's parameters.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes; not used.
-        target_loss: the `Tcm` whose discriminators are asked.
-        paper_literal: minus the information, which is never above 0 and so never guides under the paper's rule.
+        features: Width of the features (not used).
+        classes: Number of classes (not used).
+        target_loss: The `Tcm` whose discriminators are used.
+        paper_literal: Minus the information, which is never above 0 and so never guides under the paper's rule.
+
+    Raises:
+        ValueError: The target loss is not a `Tcm`.
+
+    Examples:
+        >>> import torch
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> held_out = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> guide = TcmGuide(features=4, classes=3, target_loss=Tcm(features=4, classes=3, width=8))
+        >>> bool(guide(source, held_out) >= 0), len(list(guide.parameters()))
+        (True, 0)
     """
 
     def __init__(
@@ -31,10 +42,10 @@ class TcmGuide(Objective):
         if not isinstance(target_loss, Tcm):
             raise ValueError("the guide 'tcm' asks the discriminators of the target loss 'tcm': choose that one too")
         self.features, self.classes, self.paper_literal = features, classes, paper_literal
-        self._log_refined = target_loss.log_refined  # a method is no submodule: nothing is listed or saved twice
-        self._prior: Callable[[], Tensor | None] = lambda: target_loss.prior.log  # wherever the target loss is
+        self._log_refined = target_loss.log_refined  # a method is not a submodule: nothing is saved twice
+        self._prior: Callable[[], Tensor | None] = lambda: target_loss.prior.log  # on its present device
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The missing information of the held-out samples `target`; with `paper_literal`, minus the information."""
+        """Return the missing information of the held-out samples; with `paper_literal`, minus the information."""
         refined = self._log_refined(target.features, target.logits)
         return -information(refined) if self.paper_literal else missing_information(refined, self._prior())

@@ -1,7 +1,7 @@
-"""K discriminators, one for each class, evaluated as one batched layer, and what they lower (Lv et al., 2021, Eq. 4).
+"""K discriminators, one for each class, evaluated as one batched layer, and their losses (Lv et al., 2021, Eq. 4).
 
-Rows lie along the last axis inside, so that the first layer is one matrix product, the second one batched product,
-and BatchNorm over the rows reads memory in order; nothing is transposed in between.
+Inside, rows lie along the last axis, so that the first layer is one matrix product, the second one batched product, and
+BatchNorm over the rows reads memory in order; nothing is transposed in between.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from paretoda.objectives.parts.discriminator import Statistics, normalise
 
 
 def _uniform(*shape: int, inputs: int) -> nn.Parameter:
-    """Uniform within 1 / sqrt(inputs), as nn.Linear starts."""
+    """Parameter that is uniform within 1 / sqrt(inputs), the initialisation of nn.Linear."""
     bound = 1 / math.sqrt(inputs)
     return nn.Parameter(torch.empty(*shape).uniform_(-bound, bound))
 
@@ -24,13 +24,17 @@ def _uniform(*shape: int, inputs: int) -> nn.Parameter:
 class ClassDiscriminators(nn.Module):
     """K perceptrons with two hidden layers, BatchNorm and ReLU; each tells source (positive) from target.
 
-    Weights are stored as nn.Linear stores them, one matrix (outputs, inputs) for each class; BatchNorm's channels are
-    those of class 0, then of class 1, and so on.
+    Weights are stored as nn.Linear stores them, one matrix (outputs, inputs) for each class; the channels of BatchNorm
+    are those of class 0, then of class 1, and so on.
 
     Args:
-        features: width d of the rows.
-        classes: K.
-        width: w, of the hidden layers.
+        features: Width d of the rows.
+        classes: Number of classes K.
+        width: Width w of the hidden layers.
+
+    Examples:
+        >>> ClassDiscriminators(features=4, classes=3, width=8)(torch.randn(5, 4), "batch").shape
+        torch.Size([5, 3])
     """
 
     def __init__(self, features: int, classes: int, width: int) -> None:
@@ -45,7 +49,7 @@ class ClassDiscriminators(nn.Module):
         self.last_bias = _uniform(classes, 1, 1, inputs=width)
 
     def forward(self, rows: Tensor, statistics: Statistics) -> Tensor:
-        """Scores of the rows (n, d) by every class's discriminator, shape (n, K)."""
+        """Return the scores of the rows (n, d) by the discriminator of every class, shape (n, K)."""
         once = torch.addmm(self.first_bias.flatten(0, 1), self.first.flatten(0, 1), rows.T)
         once = self._activate(once, self.first_norm, statistics)
         twice = torch.baddbmm(self.second_bias, self.second, once)
@@ -53,23 +57,23 @@ class ClassDiscriminators(nn.Module):
         return torch.baddbmm(self.last_bias, self.last, twice).squeeze(1).T
 
     def _activate(self, hidden: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Tensor:
-        """ReLU of the normalised rows, shape (K, w, n)."""
+        """Return the ReLU of the normalised rows, shape (K, w, n)."""
         channels = hidden.reshape(1, layer.num_features, -1)
         return torch.relu(normalise(channels, layer, statistics)).view(*self.first.shape[:2], -1)
 
     def extra_repr(self) -> str:
-        """Shape of the whole."""
+        """Return the sizes that `repr` shows."""
         classes, width, features = self.first.shape
         return f"features={features}, classes={classes}, width={width}"
 
 
 def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """A source sample is shown to its own class's discriminator, a target sample to all, weighted by its ρ.
+    """Cross-entropy in which a source sample counts for its own class and a target sample for all, weighted by its ρ.
 
     Args:
-        source: scores (log-odds of "source"), shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
+        source: Scores (log-odds of "source"), shape (n, K).
+        labels: Labels of the source, shape (n,).
+        target: Scores, shape (m, K).
         weights: ρ, shape (m, K); constants.
     """
     own = source.gather(1, labels.unsqueeze(1))
@@ -77,15 +81,15 @@ def discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: 
 
 
 def balanced_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """The same with both domains counting equally for every class, and all classes that the source has here equally.
+    """`discriminator_loss` in which both domains count equally for every class, and all classes of the batch equally.
 
     Otherwise a discriminator also learns how much rarer its class is among the target's predictions, and Bayes' rule
     makes it rarer still.
 
     Args:
-        source: scores (log-odds of "source"), shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
+        source: Scores (log-odds of "source"), shape (n, K).
+        labels: Labels of the source, shape (n,).
+        target: Scores, shape (m, K).
         weights: ρ, shape (m, K); constants.
     """
     own = functional.one_hot(labels, source.shape[1]).to(source)
@@ -97,12 +101,12 @@ def balanced_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, 
 
 
 def released_discriminator_loss(source: Tensor, labels: Tensor, target: Tensor, weights: Tensor) -> Tensor:
-    """What the authors' code computes: all source samples go to the discriminator of the last one's class.
+    """Loss of the authors' code: all source samples go to the discriminator of the last sample's class.
 
     Args:
-        source: scores, shape (n, K).
-        labels: of the source, shape (n,).
-        target: scores, shape (m, K).
+        source: Scores, shape (n, K).
+        labels: Labels of the source, shape (n,).
+        target: Scores, shape (m, K).
         weights: logits ⊙ q, shape (m, K), of either sign; constants.
     """
     shown = functional.softplus(-source[:, labels[-1]]).mean()

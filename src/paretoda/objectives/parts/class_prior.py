@@ -1,4 +1,4 @@
-"""Class frequencies that a diversity term asks for: uniform, given, or estimated for the target."""
+"""Class frequencies that a diversity term aims at: uniform, given, or estimated for the target."""
 
 from __future__ import annotations
 
@@ -10,20 +10,24 @@ from torch import Tensor, nn
 from paretoda.types import Source, Target
 
 _STRENGTH = 1 / 3
-"""Of what holds the ratios near 1; chosen on drawn streets, decision 11."""
+"""Strength of the term that keeps the ratios near 1; chosen on drawn streets (decision 11)."""
 _FARTHEST = 10.0
-"""No class is taken to be more than so many times as frequent, or as rare."""
+"""Largest factor by which a class may be more frequent, or rarer, than in the source."""
 
 
 def frequency_ratios(joint: Tensor, predicted: Tensor, strength: float = _STRENGTH) -> Tensor:
-    """How many times as frequent as in the source each class is in the target, w, shape (K,).
+    """Estimated frequency of each class in the target relative to the source: w, shape (K,).
 
-    It minimises ‖J w - μ‖² + λ² ‖w - 1‖², with λ the given share of a bound of ‖J‖, and is cut to 1/10..10.
+    It minimises ‖J w - μ‖² + λ² ‖w - 1‖², with λ the given share of a bound of ‖J‖, and is clipped to 1/10..10.
 
     Args:
         joint: J, mean probability of each prediction (row) and label (column) in the source, shape (K, K), sum 1.
-        predicted: μ, the target's mean prediction, shape (K,).
+        predicted: μ, mean prediction of the target, shape (K,).
         strength: λ as a share of the root of the largest row sum times the largest column sum.
+
+    Examples:
+        >>> frequency_ratios(torch.eye(2) / 2, torch.tensor([0.5, 0.5]))  # the target has the source's frequencies
+        tensor([1., 1.])
     """
     squared = strength**2 * joint.sum(0).max() * joint.sum(1).max()
     system = joint.T @ joint + squared * torch.eye(len(joint), dtype=joint.dtype, device=joint.device)
@@ -33,11 +37,11 @@ def frequency_ratios(joint: Tensor, predicted: Tensor, strength: float = _STRENG
 
 
 class LabelShift(nn.Module):
-    """The ratios over many batches: both distributions are running means over what the training sees anyway.
+    """Frequency ratios over many batches: both distributions are running means over the batches of the training.
 
     Args:
-        classes: number of classes K.
-        momentum: share of the past, in 0..1.
+        classes: Number of classes K.
+        momentum: Share of the past, in 0..1.
     """
 
     joint: Tensor
@@ -53,20 +57,20 @@ class LabelShift(nn.Module):
 
     @torch.no_grad()
     def learn(self, source: Tensor, labels: Tensor, target: Tensor) -> None:
-        """Remember a batch: logits (n, K) of the source, its labels (n,), and the target's logits (m, K)."""
-        told, found = (logits.to(self.joint).softmax(1) for logits in (source, target))
-        joint = torch.zeros_like(self.joint).index_add_(1, labels, told.T) / len(labels)
+        """Update the running means with a batch: source logits (n, K), source labels (n,) and target logits (m, K)."""
+        known, found = (logits.to(self.joint).softmax(1) for logits in (source, target))
+        joint = torch.zeros_like(self.joint).index_add_(1, labels, known.T) / len(labels)
         self.joint.lerp_(joint, 1 - self.momentum)
         self.predicted.lerp_(found.mean(0), 1 - self.momentum)
-        total = self.joint.sum()  # both began as zeros, and are a share of a distribution
+        total = self.joint.sum()  # both started at zero and are a share of a distribution
         self.log_ratios.copy_(frequency_ratios(self.joint / total, self.predicted / total).log())
 
     def forward(self, log_prior: Tensor) -> Tensor:
-        """A prior of the source, log π (K,), moved to the target."""
+        """Return the prior of the source, log π (K,), moved to the target."""
         return torch.log_softmax(log_prior + self.log_ratios.to(log_prior), 0)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"momentum={self.momentum}"
 
 
@@ -74,33 +78,33 @@ class ClassPrior(nn.Module):
     """The prior π of `missing_information`.
 
     Args:
-        classes: number of classes K.
+        classes: Number of classes K.
         given: K numbers above 0; None: the classes should be equally frequent.
-        shift: the given ones are the source's, and are moved to the target by what `LabelShift` finds in the training.
+        shift: The given frequencies are those of the source and are moved to the target by `LabelShift`.
     """
 
     _given: Tensor | None
 
     def __init__(self, classes: int, given: Sequence[float] | None, *, shift: bool = False) -> None:
         super().__init__()
-        self.register_buffer("_given", _checked(given, classes, shift), persistent=False)
+        self.register_buffer("_given", _log_prior(given, classes, shift), persistent=False)
         self.shift = LabelShift(classes) if shift else None
 
     @property
     def log(self) -> Tensor | None:
-        """The logarithm, shape (K,); None where the classes should be equally frequent."""
+        """Logarithm of the prior, shape (K,); None where the classes should be equally frequent."""
         if self._given is None or self.shift is None:
             return self._given
         moved: Tensor = self.shift(self._given)
         return moved
 
     def learn(self, source: Source, target: Target) -> None:
-        """Look at a batch of the training, where the prior depends on it."""
+        """Update the estimate with a training batch, where the prior depends on it."""
         if self.shift is not None:
             self.shift.learn(source.logits.detach(), source.labels, target.logits.detach())
 
 
-def _checked(given: Sequence[float] | None, classes: int, shift: bool) -> Tensor | None:
+def _log_prior(given: Sequence[float] | None, classes: int, shift: bool) -> Tensor | None:
     if given is None:
         return torch.full((classes,), 1 / classes).log() if shift else None
     found = torch.as_tensor(given, dtype=torch.float32)

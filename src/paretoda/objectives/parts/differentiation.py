@@ -1,4 +1,4 @@
-"""Control of differentiation: networks as fixed functions, and computations that need full precision."""
+"""Control of differentiation: networks with fixed parameters, and computations in full precision."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from torch.func import functional_call
 from paretoda.objectives.parts.discriminator import Statistics
 
 
-def frozen(network: nn.Module, rows: Tensor, statistics: Statistics) -> Tensor:
-    """What the network answers, differentiable in the rows only.
+def call_frozen(network: nn.Module, rows: Tensor, statistics: Statistics) -> Tensor:
+    """Call the network so that the result is differentiable in the rows only.
 
     Args:
-        network: called as network(rows, statistics).
-        rows: shape (n, d).
-        statistics: of its BatchNorm layers.
+        network: Network that is called as network(rows, statistics).
+        rows: Inputs, shape (n, d).
+        statistics: Statistics that its BatchNorm layers use.
     """
     fixed = {name: parameter.detach() for name, parameter in network.named_parameters()}
     answer: Tensor = functional_call(network, fixed, (rows, statistics))
@@ -30,10 +30,10 @@ Function = TypeVar("Function", bound=Callable[..., Tensor])
 
 
 def full_precision(function: Function) -> Function:
-    """The same function, computed in single precision or better, whatever autocast says.
+    """Decorate a function so that it is computed in single precision or better, regardless of autocast.
 
     Args:
-        function: of one tensor or more, by position, and of other things.
+        function: Function of one or more tensors, given by position, and of other arguments.
     """
 
     @wraps(function)
@@ -42,7 +42,7 @@ def full_precision(function: Function) -> Function:
         with torch.autocast(device.type, enabled=False):
             return function(*map(_at_least_single, args), **kwargs)
 
-    return careful  # type: ignore[return-value]  # same arguments, same answer
+    return careful  # type: ignore[return-value]  # same arguments, same result
 
 
 def _at_least_single(value: object) -> object:

@@ -10,20 +10,20 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 Statistics = Literal["batch", "learn", "running"]
-"""Those of the batch, those of the batch and remember them, or the remembered ones."""
+"""BatchNorm statistics: those of the batch; the same, and update the running ones ("learn"); or the running ones."""
 
 _MOMENTUM = 0.1
 
 
 def normalise(rows: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Tensor:
-    """Zero mean and unit variance for every channel, then the layer's scale and shift.
+    """Zero mean and unit variance for every channel, then the scale and shift of the layer.
 
-    The remembered statistics are copied before use: a later "learn" would write into what backward still needs.
+    The running statistics are copied before use: a later "learn" would otherwise overwrite what backward still needs.
 
     Args:
-        rows: shape (n, channels) or (1, channels, n); n > 1 unless the statistics are the running ones.
-        layer: holds scale, shift and running statistics.
-        statistics: see `Statistics`.
+        rows: Shape (n, channels) or (1, channels, n); n > 1 unless the statistics are the running ones.
+        layer: BatchNorm layer with scale, shift and running statistics.
+        statistics: See `Statistics`.
     """
     mean, variance = layer.running_mean, layer.running_var
     if statistics == "batch":
@@ -35,19 +35,26 @@ def normalise(rows: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Te
 
 
 def warm_up(progress: float) -> float:
-    """2 / (1 + exp(-10 p)) - 1 of the share p of the training that is done.
+    """2 / (1 + exp(-10 p)) - 1 for the completed share p of the training.
 
     Args:
         progress: 0 at the first step, 1 at the end.
+
+    Examples:
+        >>> warm_up(0.0), round(warm_up(1.0), 4)
+        (0.0, 0.9999)
     """
     return math.tanh(5 * ramp(progress))
 
 
 def ramp(progress: float) -> float:
-    """The share p itself: growth in proportion.
+    """The share p itself: linear growth.
 
     Args:
         progress: 0 at the first step, 1 at the end.
+
+    Raises:
+        ValueError: The progress does not lie in 0..1.
     """
     if not 0 <= progress <= 1:
         raise ValueError(f"progress is a share of the training and lies in 0..1, got {progress}")
@@ -58,9 +65,13 @@ def domain_cross_entropy(source: Tensor, target: Tensor, weights: tuple[Tensor, 
     """Half the source's mean of -log D plus half the target's mean of -log(1 - D), from scores; log 2 where D = 1/2.
 
     Args:
-        source: scores (log-odds of "source") of source rows, shape (n,).
-        target: scores of target rows, shape (m,).
-        weights: of the source rows (n,) and of the target rows (m,); None weighs all alike.
+        source: Scores (log-odds of "source") of source rows, shape (n,).
+        target: Scores of target rows, shape (m,).
+        weights: Weights of the source rows (n,) and of the target rows (m,); None: all are equal.
+
+    Examples:
+        >>> round(domain_cross_entropy(torch.zeros(3), torch.zeros(5)).item(), 4)
+        0.6931
     """
     source_losses, target_losses = functional.softplus(-source), functional.softplus(target)
     if weights is not None:
@@ -72,8 +83,8 @@ class Discriminator(nn.Module):
     """Two hidden layers with BatchNorm and ReLU, then one score for each output.
 
     Args:
-        inputs: width d of the rows.
-        hidden: width of the hidden layers.
+        inputs: Width d of the rows.
+        hidden: Width of the hidden layers.
         outputs: 1 for one discriminator; K for K that share their hidden layers.
     """
 
@@ -86,7 +97,7 @@ class Discriminator(nn.Module):
         self.last = nn.Linear(hidden, outputs)
 
     def forward(self, rows: Tensor, statistics: Statistics) -> Tensor:
-        """Scores of the rows (n, d), shape (n, outputs)."""
+        """Return the scores of the rows (n, d), shape (n, outputs)."""
         once = torch.relu(normalise(self.first(rows), self.first_norm, statistics))
         twice = torch.relu(normalise(self.second(once), self.second_norm, statistics))
         scores: Tensor = self.last(twice)

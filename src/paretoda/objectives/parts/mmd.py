@@ -1,4 +1,4 @@
-"""The squared maximum mean discrepancy of two domains (Gretton et al., 2012), and the Gaussian kernels for it."""
+"""Squared maximum mean discrepancy of two domains (Gretton et al., 2012) and the Gaussian kernels for it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 
 @full_precision
 def squared_distances(rows: Tensor) -> Tensor:
-    """Squared distances of all pairs of rows, in a product of matrices.
+    """Squared distances of all pairs of rows, computed with one matrix product.
 
     Args:
-        rows: shape (n, d).
+        rows: Samples, shape (n, d).
 
     Returns:
-        Shape (n, n), not negative.
+        Shape (n, n), non-negative.
     """
-    rows = rows - rows.detach().mean(0)  # distances do not feel it, and less is lost in the difference below
+    rows = rows - rows.detach().mean(0)  # changes no distance and reduces cancellation below
     squares = rows.square().sum(1)
     return (squares.unsqueeze(1) + squares - 2 * rows @ rows.T).clamp(min=0)
 
@@ -33,46 +33,52 @@ def gaussian(distances: Tensor, variance: float | Tensor) -> Tensor:
     """exp(-distance / (2 variance)) of every pair.
 
     Args:
-        distances: squared, shape (n, n).
-        variance: σ².
+        distances: Squared distances, shape (n, n).
+        variance: Variance σ².
     """
     return torch.exp(-distances / (2 * variance))
 
 
 def adaptive_gaussians(distances: Tensor, scales: Sequence[float] = SCALES) -> Tensor:
-    """The sum of Gaussian kernels whose bandwidths are multiples of the mean squared distance.
+    """Sum of Gaussian kernels whose bandwidths are multiples of the mean squared distance.
 
-    That mean is taken over all pairs, the zeros of the diagonal among them, and is a constant: otherwise the encoder
-    could blur the kernels, by a few samples far away, instead of bringing the domains together.
+    The mean is over all pairs, including the zeros of the diagonal, and is a constant: otherwise the encoder could blur
+    the kernels with a few distant samples instead of bringing the domains together.
 
     Args:
-        distances: squared, shape (n, n).
+        distances: Squared distances, shape (n, n).
         scales: σ² of each kernel over the mean.
     """
-    mean = distances.detach().mean().clamp(min=torch.finfo(distances.dtype).eps ** 2)  # rows may be all alike
+    mean = distances.detach().mean().clamp(min=torch.finfo(distances.dtype).eps ** 2)  # all rows may be equal
     return torch.stack([gaussian(distances, scale * mean) for scale in scales]).sum(0)
 
 
 Estimator = Literal["v", "u", "linear"]
-"""All pairs; all pairs of different samples; neighbours in the batch only."""
+"""Pairs that are averaged: all; all of different samples; neighbours in the batch only."""
 
 
 def check_estimator(estimator: str) -> None:
-    """Refuse an unknown estimator."""
+    """Raise ValueError unless the estimator is known."""
     if estimator not in get_args(Estimator):
         raise ValueError(f"estimator must be one of {', '.join(get_args(Estimator))}, got {estimator!r}")
 
 
 def squared_discrepancy(kernel: Tensor, sources: int, estimator: Estimator) -> Tensor:
-    """How much more alike samples of one domain are than samples of different domains.
+    """Squared discrepancy: how much more alike samples of one domain are than samples of different domains.
 
     "v" is never negative, and 0 for equal batches. "u" and "linear" have the right expectation instead and may be
-    negative; "linear" depends on the order of the samples, and pairs the domains one to one.
+    negative; "linear" depends on the order of the samples and pairs the domains one to one.
 
     Args:
-        kernel: of source and target together, shape (n + m, n + m).
-        sources: n.
-        estimator: see `Estimator`.
+        kernel: Kernel of source and target together, shape (n + m, n + m).
+        sources: Number n of source samples.
+        estimator: See `Estimator`.
+
+    Examples:
+        >>> rows = torch.tensor([[0.0], [1.0]])
+        >>> kernel = gaussian(squared_distances(torch.cat([rows, rows])), 1.0)
+        >>> squared_discrepancy(kernel, 2, "v").item()
+        0.0
     """
     within_source, within_target = kernel[:sources, :sources], kernel[sources:, sources:]
     across = kernel[:sources, sources:]
@@ -83,13 +89,13 @@ def squared_discrepancy(kernel: Tensor, sources: int, estimator: Estimator) -> T
 
 
 def _mean_of_others(kernel: Tensor) -> Tensor:
-    """Over pairs of different samples; 0 where there is only one sample."""
+    """Mean over pairs of different samples; 0 for a single sample."""
     n = len(kernel)
     return (kernel.sum() - kernel.diagonal().sum()) / max(n * (n - 1), 1)
 
 
 def _linear(within_source: Tensor, within_target: Tensor, across: Tensor) -> Tensor:
-    """Every sample with the next one of the batch, the last with the first."""
+    """Pair every sample with the next one of the batch, and the last with the first."""
     if across.shape[0] != across.shape[1]:
         raise ValueError(
             f"the linear estimator needs as many source as target samples, got {across.shape[0]} and {across.shape[1]}"

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine similarity, and the bank of features that they are searched in."""
+"""Nearest neighbours by cosine similarity, and banks of constant rows to search in."""
 
 from __future__ import annotations
 
@@ -10,18 +10,22 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 _AT_ONCE = 1024
-"""Rows whose similarities with all others are held in memory together."""
+"""Number of rows whose similarities with all others are held in memory together."""
 
 
-def nearest_others(features: Tensor, k: int) -> Tensor:
-    """The places of each sample's k nearest others, by cosine.
+def find_nearest(features: Tensor, k: int) -> Tensor:
+    """Positions of the k nearest other samples of each sample, by cosine.
 
     Args:
-        features: shape (n, d).
-        k: number of neighbours.
+        features: Features, shape (n, d).
+        k: Number of neighbours.
 
     Returns:
-        Shape (n, k), int64; where there are fewer than k others the sample itself stands in the last columns.
+        Shape (n, k), int64; with fewer than k others, the last columns hold the sample itself.
+
+    Examples:
+        >>> find_nearest(torch.tensor([[1.0, 0.0], [0.9, 0.1], [0.0, 1.0]]), k=1).squeeze(1)
+        tensor([1, 0, 1])
     """
     rows = functional.normalize(features, dim=1)
     nearest = []
@@ -33,11 +37,11 @@ def nearest_others(features: Tensor, k: int) -> Tensor:
     return torch.cat(nearest)
 
 
-def mutual(places: Tensor) -> Tensor:
-    """Which neighbours have the sample among theirs.
+def find_mutual(places: Tensor) -> Tensor:
+    """Whether the sample is among the neighbours of each of its neighbours.
 
     Args:
-        places: of each sample's neighbours, shape (n, k).
+        places: Positions of the neighbours of each sample, shape (n, k).
 
     Returns:
         Shape (n, k), bool.
@@ -48,10 +52,10 @@ def mutual(places: Tensor) -> Tensor:
 
 
 class Bank(nn.Module):
-    """Constant rows, none at first.
+    """Constant rows; empty at first.
 
     Args:
-        width: of a row.
+        width: Width of a row.
     """
 
     rows: Tensor
@@ -61,17 +65,21 @@ class Bank(nn.Module):
         self.register_buffer("rows", torch.empty(0, width))
 
     def replace(self, rows: Tensor) -> None:
-        """Keep a copy of these rows, shape (n, width), instead of the present ones."""
+        """Store a copy of these rows, shape (n, width), instead of the present ones."""
         self.rows = rows.detach().to(self.rows, copy=True)
 
     def forward(self) -> Tensor:
-        """The rows, shape (n, width); an error before the first refresh."""
+        """Return the rows, shape (n, width).
+
+        Raises:
+            RuntimeError: There was no refresh yet.
+        """
         if not len(self.rows):
             raise RuntimeError("this guide has seen no data yet: call its refresh(snapshot) before the first step")
         return self.rows
 
     def extra_repr(self) -> str:
-        """How many there are."""
+        """Return the number of rows."""
         return f"rows={len(self.rows)}"
 
     def _load_from_state_dict(self, state_dict: Mapping[str, Any], prefix: str, *rest: Any) -> None:

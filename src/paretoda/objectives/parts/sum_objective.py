@@ -1,4 +1,4 @@
-"""Several objectives as one: a published method whole, with the strengths that its authors gave its parts."""
+"""Sum of several objectives as one: a published method with the strengths that its authors gave its parts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,18 @@ from paretoda.types import Objective, Snapshot, Source, Target
 
 
 class SumObjective(Objective):
-    """The sum of objectives, which a scheme then weighs as one against the rest.
+    """Sum of objectives, which a scheme then weighs as one against the others.
 
     Args:
-        parts: what is added; each is lowered by the encoder once in a step.
+        parts: Objectives that are added; the encoder lowers each once per step.
+
+    Raises:
+        ValueError: The encoder lowers a part several times per step.
+
+    Examples:
+        >>> from paretoda.objectives import Coral, CrossEntropy
+        >>> len(SumObjective([CrossEntropy(4, 3), Coral(4, 3)]).parts)
+        2
     """
 
     def __init__(self, parts: Sequence[Objective]) -> None:
@@ -25,31 +33,31 @@ class SumObjective(Objective):
 
     @property
     def refreshes(self) -> bool:
-        """Whether any part looks at whole sets."""
+        """Whether any part uses `refresh`."""
         return any(part.refreshes for part in self._parts)
 
     @property
-    def due(self) -> bool:
-        """Whether any part must look at them now."""
-        return any(part.due for part in self._parts)
+    def refresh_due(self) -> bool:
+        """Whether any part needs a refresh now."""
+        return any(part.refresh_due for part in self._parts)
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """The sum."""
+        """Return the sum."""
         return torch.stack([part(source, target) for part in self._parts]).sum()
 
     def private_loss(self, source: Source, target: Target) -> Tensor | None:
-        """The sum of the parts' own, each of which reaches its own networks only."""
+        """Return the sum of the private losses, each of which reaches its own networks only."""
         losses = [part.private_loss(source, target) for part in self._parts]
         own = [loss for loss in losses if loss is not None]
         return torch.stack(own).sum() if own else None
 
     def advance(self, progress: float) -> None:
-        """Pass it on."""
+        """Advance all parts."""
         for part in self._parts:
             part.advance(progress)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Pass it on."""
+        """Refresh all parts."""
         for part in self._parts:
             part.refresh(snapshot)
 
@@ -59,7 +67,7 @@ class SumObjective(Objective):
 
 
 def merge_source_and_alignment(objectives: dict[str, Objective]) -> dict[str, Objective]:
-    """The source's loss and the alignment as one, called "source"; the others as they are."""
+    """Merge the source loss and the alignment into one objective called "source"; the others stay as they are."""
     if "alignment" not in objectives:
         return objectives
     method = SumObjective([objectives["source"], objectives["alignment"]])

@@ -1,6 +1,6 @@
 """Couplings of two sets of samples: entropic optimal transport, and Gromov-Wasserstein, which compares pairs.
 
-Everything is done with logarithms of the couplings: with little entropy their entries underflow.
+Couplings are computed with logarithms, because with little entropy their entries underflow.
 """
 
 from __future__ import annotations
@@ -12,17 +12,23 @@ from torch import Tensor
 def sinkhorn(cost: Tensor, rows: Tensor, columns: Tensor, entropy: float, iterations: int = 50) -> Tensor:
     """The coupling with least <cost, T> - entropy H(T), by Sinkhorn's alternate scaling (Cuturi, 2013).
 
-    The columns' sums are exact, the rows' as good as the iterations make them.
+    The sums of the columns are exact; those of the rows are as accurate as the number of iterations allows.
 
     Args:
-        cost: shape (n, m).
-        rows: sums of the rows, positive, shape (n,).
-        columns: sums of the columns, positive, with the same total, shape (m,).
-        entropy: its weight, positive.
-        iterations: number of scalings of rows and columns.
+        cost: Costs, shape (n, m).
+        rows: Sums of the rows, positive, shape (n,).
+        columns: Sums of the columns, positive, with the same total, shape (m,).
+        entropy: Weight of the entropy, positive.
+        iterations: Number of scalings of rows and columns.
 
     Returns:
-        T, not negative, shape (n, m).
+        T, non-negative, shape (n, m).
+
+    Examples:
+        >>> half = torch.tensor([0.5, 0.5])
+        >>> sinkhorn(torch.zeros(2, 2), half, half, entropy=1.0)
+        tensor([[0.2500, 0.2500],
+                [0.2500, 0.2500]])
     """
     scores = -cost / entropy
     log_rows, log_columns = rows.log(), columns.log()
@@ -35,23 +41,18 @@ def sinkhorn(cost: Tensor, rows: Tensor, columns: Tensor, entropy: float, iterat
 
 
 def pair_costs(one: Tensor, other: Tensor, coupling: Tensor) -> Tensor:
-    """Σ_kl (one_ik - other_jl)² T_kl for every i and j: what it costs to couple i with j, given the rest.
+    """Σ_kl (one_ik - other_jl)² T_kl for every i and j: the cost of coupling i with j, given the rest.
 
     Args:
-        one: similarities within the first set, symmetric, shape (n, n).
-        other: within the second, symmetric, shape (m, m).
+        one: Similarities within the first set, symmetric, shape (n, n).
+        other: Similarities within the second set, symmetric, shape (m, m).
         coupling: T, shape (n, m).
 
     Returns:
-        Shape (n, m), not negative up to rounding.
+        Shape (n, m), non-negative up to rounding.
     """
     squares = (one.square() @ coupling.sum(1)).unsqueeze(1) + other.square() @ coupling.sum(0)
     return squares - 2 * one @ coupling @ other
-
-
-def gromov_wasserstein(one: Tensor, other: Tensor, coupling: Tensor) -> Tensor:
-    """Σ (one_ik - other_jl)² T_ij T_kl, the edges' misfit; 0 where the coupling matches equal graphs."""
-    return (pair_costs(one, other, coupling) * coupling).sum()
 
 
 @torch.no_grad()
@@ -66,19 +67,19 @@ def entropic_gromov_wasserstein(  # noqa: PLR0913 - two graphs with their masses
     rounds: int = 10,
     scalings: int = 50,
 ) -> Tensor:
-    """A coupling that takes similar pairs to similar pairs: transport whose costs it makes itself (Peyré et al., 2016).
+    """Coupling that assigns similar pairs to similar pairs, whose costs depend on itself (Peyré et al., 2016).
 
     Costs are divided by their range in every round, so that the entropy means the same for all graphs.
 
     Args:
-        one: similarities within the first set, symmetric, shape (n, n).
-        other: within the second, symmetric, shape (m, m).
-        rows: masses of the first set, positive, sum 1, shape (n,).
-        columns: masses of the second, likewise, shape (m,).
-        extra: added to the scaled costs, shape (n, m); None for nothing.
-        entropy: its weight beside costs between 0 and 1.
-        rounds: number of times that costs are made.
-        scalings: of rows and columns in every round.
+        one: Similarities within the first set, symmetric, shape (n, n).
+        other: Similarities within the second set, symmetric, shape (m, m).
+        rows: Masses of the first set, positive, sum 1, shape (n,).
+        columns: Masses of the second set, positive, sum 1, shape (m,).
+        extra: Costs that are added to the scaled ones, shape (n, m); None for none.
+        entropy: Weight of the entropy, relative to costs between 0 and 1.
+        rounds: Number of times that the costs are computed.
+        scalings: Number of scalings of rows and columns in every round.
 
     Returns:
         Shape (n, m).

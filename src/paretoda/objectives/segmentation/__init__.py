@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from functools import partial
 
-from paretoda.core.options import Options, unknown, with_options
+from paretoda.core.options import Options
 from paretoda.objectives.alignment.cdan import Cdan
 from paretoda.objectives.alignment.coral import Coral
 from paretoda.objectives.alignment.dann import Dann
@@ -16,6 +15,7 @@ from paretoda.objectives.guide.information import InformationGuide
 from paretoda.objectives.guide.neighbours import NeighbourGuide
 from paretoda.objectives.guide.prototypes import PrototypeGuide
 from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.parts.table import Factory, make_objective
 from paretoda.objectives.segmentation.cbst import Cbst
 from paretoda.objectives.segmentation.clan import Clan
 from paretoda.objectives.segmentation.fda import FdaEntropy
@@ -30,11 +30,8 @@ from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective
 
-Factory = Callable[..., Objective]
-"""Called with features and classes (guides: target_loss as well) and the objective's own options, by keyword."""
-
 SEGMENTATION_SOURCE_LOSSES: dict[str, Factory] = {"cross-entropy": PixelCrossEntropy}
-"""Name -> what is lowered on the labelled source."""
+"""Name -> loss on the labelled source."""
 
 SEGMENTATION_METHODS: dict[str, Factory | None] = {
     "source-only": None,
@@ -45,7 +42,7 @@ SEGMENTATION_METHODS: dict[str, Factory | None] = {
     "fda": FdaEntropy,
     "cbst": Cbst,
     "crst": partial(Cbst, mrkld=0.1),
-    "cycada": AdaSegNet,  # its translation of the source's images is made with the data
+    "cycada": AdaSegNet,  # its image translation belongs to the data
     "swd": at_pixels(Swd),
     "mcd": at_pixels(Mcd),
     "dann": at_pixels(Dann),
@@ -54,17 +51,17 @@ SEGMENTATION_METHODS: dict[str, Factory | None] = {
     "mdd": at_pixels(Mdd),
     "coral": at_pixels(Coral),
 }
-"""Name -> what brings the domains together; None for nothing."""
+"""Name -> alignment of the domains; None for no alignment."""
 
 SEGMENTATION_TARGET_LOSSES: dict[str, Factory | None] = {
     "none": None,
-    "tcm": partial(at_pixels(Tcm), light=True, width=64, momentum=0.9),  # a few images are not the target's classes
+    "tcm": partial(at_pixels(Tcm), light=True, width=64, momentum=0.9),  # batches are a few images
     "im": at_pixels(Information, reads_source=False),
     "entropy": at_pixels(Entropy, reads_source=False),
     "mcc": at_pixels(Mcc, reads_source=False),
     "bnm": at_pixels(Bnm, reads_source=False),
 }
-"""Name -> what is lowered on the unlabelled target; None for nothing."""
+"""Name -> loss on the unlabelled target; None for no loss."""
 
 SEGMENTATION_GUIDES: dict[str, Factory] = {
     "tcm": at_pixels(TcmGuide, reads_source=False),
@@ -73,47 +70,49 @@ SEGMENTATION_GUIDES: dict[str, Factory] = {
     "neighbours": at_pixels(NeighbourGuide, reads_source=False),
     "agreement": at_pixels(AgreementGuide, reads_source=False),
 }
-"""Name -> what is measured on held-out target images."""
+"""Name -> loss on held-out target images, whose gradient guides the weights."""
 
 
 def make_pixel_method(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
-    """The method of that name; None for "source-only"."""
-    return _make("method", name, SEGMENTATION_METHODS, {"features": features, "classes": classes}, options)
+    """Build the method of that name in `SEGMENTATION_METHODS`, as `paretoda.objectives.make_alignment` does.
+
+    Examples:
+        >>> make_pixel_method("minent", features=4, classes=3).strength
+        0.001
+    """
+    return make_objective("method", name, SEGMENTATION_METHODS, {"features": features, "classes": classes}, options)
 
 
 def make_pixel_target_loss(
     name: str, *, features: int, classes: int, options: Options | None = None
 ) -> Objective | None:
-    """The target loss of that name; None for "none"."""
-    return _make("target loss", name, SEGMENTATION_TARGET_LOSSES, {"features": features, "classes": classes}, options)
+    """Build the loss of that name in `SEGMENTATION_TARGET_LOSSES`, as `paretoda.objectives.make_target_loss` does.
+
+    Examples:
+        >>> make_pixel_target_loss("entropy", features=4, classes=3, options={"most": 100}).most
+        100
+    """
+    return make_objective(
+        "target loss", name, SEGMENTATION_TARGET_LOSSES, {"features": features, "classes": classes}, options
+    )
 
 
 def make_pixel_guide(
     name: str, *, features: int, classes: int, target_loss: Objective | None = None, options: Options | None = None
 ) -> Objective:
-    """The guide of that name; one that asks the target loss asks the objective behind the pixels."""
+    """Build the guide of that name in `SEGMENTATION_GUIDES`, as `paretoda.objectives.make_guide` does.
+
+    A guide that reads the target loss gets the objective behind the pixels.
+
+    Examples:
+        >>> make_pixel_guide("neighbours", features=4, classes=3).inner.k
+        10
+    """
     inner = target_loss.inner if isinstance(target_loss, AtPixels) else target_loss
     given = {"features": features, "classes": classes, "target_loss": inner}
-    guide = _make("guide", name, SEGMENTATION_GUIDES, given, options)
+    guide = make_objective("guide", name, SEGMENTATION_GUIDES, given, options)
     assert guide is not None  # no guide in the table is None
     return guide
-
-
-def _make(
-    kind: str,
-    name: str,
-    table: Mapping[str, Factory | None],
-    given: Mapping[str, object],
-    options: Options | None,
-) -> Objective | None:
-    if name not in table:
-        raise ValueError(unknown(kind, name, table))
-    factory = table[name]
-    return with_options(name, _nothing, {}, options) if factory is None else with_options(name, factory, given, options)
-
-
-def _nothing() -> None:
-    """What "source-only" and "none" are made of."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""CBST: the target's most certain pixels of every class are taught, in rounds (Zou et al., 2018), and CRST (2019)."""
+"""CBST: training on the most confident target pixels of every class, in rounds (Zou et al., 2018), and CRST (2019)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.objectives.segmentation.pixel_objective import nothing
+from paretoda.objectives.segmentation.pixel_objective import zero_loss
 from paretoda.objectives.segmentation.pseudo_labels import (
     LabelMaps,
     balanced_labels,
@@ -19,7 +19,7 @@ from paretoda.objectives.segmentation.pseudo_labels import (
     confident_labels,
     fda_thresholds,
     global_threshold,
-    predicted_maps,
+    predict_maps,
     soft_labels,
 )
 from paretoda.types import IGNORE, Objective, Snapshot, Source, Target
@@ -28,26 +28,35 @@ Rule = Literal["cbst", "fda", "global"]
 
 
 class Cbst(Objective):
-    """Cross-entropy of the target's pixels to the labels that the model itself gave them when the round began.
+    """Cross-entropy of the target's pixels to the labels that the model itself gave them at the start of the round.
 
-    0 before the first round. A round's labels come when it begins, however rare refreshes are (`due`), and later
-    refreshes change nothing. They are maps of whole images as the snapshot shows them: the target's images must come
-    to the training uncropped and unturned. `share` is the share of pixels that have a label.
+    The loss is 0 before the first round. The labels of a round are made when it begins, however rare refreshes are (see
+    `refresh_due`), and later refreshes change nothing. They are maps of whole images as the snapshot shows them: the
+    target images must reach the training without crops or flips. `share` is the share of pixels that have a label.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes K.
-        portion: of the pixels of every class that is taught in the first round.
-        increase: of the portion from round to round, up to a half.
-        rounds: how many there are.
-        warm_up: share of the training before the first.
-        rule: "cbst": a portion of every class; "global": of all pixels; "fda": the upper third of every class and all
-            above 0.9, in every round.
-        mrkld: weight of the divergence from uniform predictions at the taught pixels; 0.1 in CRST.
+        features: Width of the features (not used).
+        classes: Number of classes K.
+        portion: Portion of the pixels of every class that is used in the first round.
+        increase: Increase of the portion from round to round, up to a half.
+        rounds: Number of rounds.
+        warm_up: Share of the training before the first round.
+        rule: "cbst": a portion of every class; "global": a portion of all pixels; "fda": the upper third of every class
+            and all above 0.9, in every round.
+        mrkld: Weight of the divergence from uniform predictions at the labelled pixels; 0.1 in CRST.
         lrent: α of soft labels; 0 for hard ones. Not with the rule "fda".
-        priors: of the places of classes, shape (K, h, w), 1 on average over the places of each; None for none.
-        mirror: labels are made of the mean prediction of an image and of its mirror image, as in the authors' code.
-        scale: size of the images that labels are made of, as a share of their own; 0.9 in the authors' code.
+        priors: Priors of the locations of classes, shape (K, h, w), with mean 1 over the locations of each; None for
+            none.
+        mirror: Make labels from the mean prediction of an image and of its mirror image, as in the authors' code.
+        scale: Size of the images that labels are made from, as a share of their own size; 0.9 in the authors' code.
+
+    Raises:
+        ValueError: An option is unknown or out of its range.
+
+    Examples:
+        >>> objective = Cbst(features=4, classes=3, rounds=4, warm_up=0.6)
+        >>> [objective.round_at(progress) for progress in (0.5, 0.6, 0.75, 1.0)]
+        [-1, 0, 1, 3]
     """
 
     labelled: Tensor
@@ -83,71 +92,71 @@ class Cbst(Objective):
         self.register_buffer("labelled", torch.tensor(-1))
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The mean over the taught pixels; 0 where there are none."""
+        """Return the mean over the labelled pixels; 0 where there are none."""
         if not len(self.labels):
-            return nothing(target.logits)
+            return zero_loss(target.logits)
         log_p = functional.log_softmax(target.logits, 1)
         labels: Tensor = self.labels(target.index, log_p)
         if self.lrent:
-            taught, losses = labels.sum(1) > 0, -(labels.to(log_p) * log_p).sum(1)
+            labelled, losses = labels.sum(1) > 0, -(labels.to(log_p) * log_p).sum(1)
         else:
-            taught = labels != IGNORE
+            labelled = labels != IGNORE
             losses = functional.nll_loss(log_p, labels.long(), ignore_index=IGNORE, reduction="none")
         losses = losses - self.mrkld * log_p.mean(1)
-        return losses.where(taught, 0).sum() / taught.sum().clamp(min=1)
+        return losses.where(labelled, 0).sum() / labelled.sum().clamp(min=1)
 
     def advance(self, progress: float) -> None:
-        """Remember how far the training is."""
+        """Store the progress of the training."""
         self.progress = progress
 
     @property
-    def due(self) -> bool:
-        """Whether a round begins."""
+    def refresh_due(self) -> bool:
+        """Whether a new round begins."""
         number = self.round_at(self.progress)
         return number >= 0 and number > int(self.labelled)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Label the target anew, once a round."""
+        """Label the target anew, once per round."""
         number = self.round_at(self.progress)
         if number <= int(self.labelled):
             return
-        label = self._labelling(snapshot, min(self.portion + number * self.increase, max(0.5, self.portion)))
-        maps = torch.cat([label(log_p) for log_p in self._seen(snapshot)])
+        label = self._make_labeller(snapshot, min(self.portion + number * self.increase, max(0.5, self.portion)))
+        maps = torch.cat([label(log_p) for log_p in self._predict(snapshot)])
         self.labels.replace(maps)
         self.labelled.fill_(number)
 
     @property
     def share(self) -> float:
-        """Of the target's pixels that have a label; the others are ignored. Not a number before the first round."""
+        """Share of the target's pixels that have a label; the others are ignored. NaN before the first round."""
         if not len(self.labels):
             return math.nan
         maps = self.labels.maps
         return float((maps.sum(1) > 0 if self.lrent else maps != IGNORE).float().mean())
 
     def round_at(self, progress: float) -> int:
-        """The round that a share of the training belongs to; -1 before the first."""
+        """Return the number of the round at this progress; -1 before the first."""
         if progress < self.warm_up:
             return -1
         part = (progress - self.warm_up) / (1 - self.warm_up)
         return min(math.floor(part * self.rounds + 1e-9), self.rounds - 1)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         rounds = f"portion={self.portion}, increase={self.increase}, rounds={self.rounds}, warm_up={self.warm_up}"
-        seen = f"mirror={self.mirror}, scale={self.scale}"
-        return f"{rounds}, rule={self.rule!r}, mrkld={self.mrkld}, lrent={self.lrent}, {seen}"
+        views = f"mirror={self.mirror}, scale={self.scale}"
+        return f"{rounds}, rule={self.rule!r}, mrkld={self.mrkld}, lrent={self.lrent}, {views}"
 
-    def _seen(self, snapshot: Snapshot) -> Iterator[Tensor]:
-        """The log p of all images, with the priors."""
-        for log_p in predicted_maps(snapshot, mirror=self.mirror, scale=self.scale):
+    def _predict(self, snapshot: Snapshot) -> Iterator[Tensor]:
+        """Yield log p of all images, with the priors."""
+        for log_p in predict_maps(snapshot, mirror=self.mirror, scale=self.scale):
             yield log_p if self.priors is None else log_p + self.priors.clamp(min=1e-12).log().to(log_p)
 
-    def _labelling(self, snapshot: Snapshot, portion: float) -> partial[Tensor]:
-        """Makes label maps (n, ..., h, w) of log p (n, K, h, w), by thresholds of the whole target."""
+    def _make_labeller(self, snapshot: Snapshot, portion: float) -> partial[Tensor]:
+        """Return a function from log p (n, K, h, w) to label maps (n, ..., h, w), by thresholds of the target."""
         if self.priors is None and not self.mirror and self.scale == 1:
             rows = functional.log_softmax(snapshot.target.logits, 1)
-        else:  # the snapshot's pixels were seen once, as they are, and do not say where they were
-            rows = torch.cat([log_p[:, :, ::2, ::2].transpose(0, 1).flatten(1).T for log_p in self._seen(snapshot)])
+        else:  # the rows of the snapshot have no locations
+            rows = torch.cat([log_p[:, :, ::2, ::2].transpose(0, 1).flatten(1).T for log_p in self._predict(snapshot)])
         device = self.labels.maps.device
         if self.rule == "fda":
             return partial(confident_labels, log_t=fda_thresholds(rows).to(device))
@@ -158,7 +167,7 @@ class Cbst(Objective):
 
 
 def _half_soft_labels(log_p: Tensor, log_t: Tensor, alpha: float) -> Tensor:
-    """In half precision: they are kept for all images."""
+    """Return soft labels in half precision, because they are kept for all images."""
     return soft_labels(log_p, log_t, alpha).half()
 
 

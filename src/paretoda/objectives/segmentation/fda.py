@@ -1,6 +1,6 @@
-"""FDA's losses on the target (Yang and Soatto, 2020): pixels in doubt become certain, labels of teachers are learned.
+"""FDA's losses on the target (Yang and Soatto, 2020): robust entropy, and cross-entropy to the labels of teachers.
 
-The other half of the method, the exchange of low frequencies, changes the source's images and is a translation.
+The other half of the method, the exchange of low frequencies, changes the source images and is a translation.
 """
 
 from __future__ import annotations
@@ -13,12 +13,17 @@ from paretoda.objectives.segmentation.pseudo_labels import LabelMaps
 from paretoda.types import Objective, Source, Target
 
 
-def robust(entropies: Tensor, eta: float) -> Tensor:
-    """(E² + 1e-8)^η: for η > 1/2 pixels in doubt count more than certain ones.
+def robust_entropies(entropies: Tensor, eta: float) -> Tensor:
+    """(E² + 1e-8)^η: for η > 1/2 uncertain pixels count more than certain ones.
 
     Args:
-        entropies: between 0 and 1, any shape.
-        eta: η.
+        entropies: Entropies between 0 and 1, any shape.
+        eta: Exponent η.
+
+    Examples:
+        >>> import torch
+        >>> robust_entropies(torch.tensor([0.0, 0.5, 1.0]), eta=2.0)
+        tensor([1.0000e-16, 6.2500e-02, 1.0000e+00])
     """
     return (entropies.square() + 1e-8) ** eta
 
@@ -26,13 +31,24 @@ def robust(entropies: Tensor, eta: float) -> Tensor:
 class FdaEntropy(Objective):
     """Mean robust entropy of the target's pixels, at the resolution of the features.
 
-    Where `labels` has maps of the target's training images, the mean cross-entropy of the labelled pixels is added.
+    If `labels` has maps of the target's training images, the mean cross-entropy of the labelled pixels is added.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes; not used.
-        strength: of the entropy, value and gradient.
-        eta: η, above 0.
+        features: Width of the features (not used).
+        classes: Number of classes (not used).
+        strength: Factor of the entropy, of its value and its gradient.
+        eta: Exponent η, above 0.
+
+    Raises:
+        ValueError: η is not positive.
+
+    Examples:
+        >>> import torch
+        >>> logits = torch.zeros(1, 3, 4, 4)
+        >>> target = Target(torch.zeros(1, 2, 4, 4), logits, torch.arange(1))
+        >>> source = Source(target.features, logits, torch.arange(1), labels=torch.zeros(1, 4, 4, dtype=torch.long))
+        >>> round(FdaEntropy(features=2, classes=3)(source, target).item(), 4)  # all pixels are uncertain
+        0.005
     """
 
     def __init__(self, features: int, classes: int, *, strength: float = 0.005, eta: float = 2.0) -> None:
@@ -43,13 +59,13 @@ class FdaEntropy(Objective):
         self.features, self.classes, self.strength, self.eta = features, classes, strength, eta
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """Strength times the mean, and the cross-entropy to the labels."""
-        loss = self.strength * robust(pixel_entropies(target.logits), self.eta).mean()
+        """Return the strength times the mean, plus the cross-entropy to the labels."""
+        loss = self.strength * robust_entropies(pixel_entropies(target.logits), self.eta).mean()
         if not len(self.labels):
             return loss
         labels: Tensor = self.labels(target.index, target.logits)
         return loss + pixel_cross_entropy(target.logits, labels.long())
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"strength={self.strength}, eta={self.eta}"

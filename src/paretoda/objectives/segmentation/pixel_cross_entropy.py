@@ -9,23 +9,28 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.types import IGNORE, Objective, Source, Target
 
 
 def pixel_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None = None, focal: float = 0.0) -> Tensor:
-    """Mean of (1 - p)^γ · -log p, p that of the label, over the labelled pixels; 0 where there are none.
+    """Mean of (1 - p)^γ · -log p, p the probability of the label, over the labelled pixels; 0 where there are none.
 
-    At the labels' resolution. The mean's divisor is that of γ = 0 for every γ.
+    It is computed at the resolution of the labels. The divisor of the mean is that of γ = 0 for every γ.
 
     Args:
-        logits: shape (n, K, h, w), enlarged here.
-        labels: shape (n, H, W), `IGNORE` where there is none.
-        weights: of the classes, shape (K,); the mean is then a weighted one.
-        focal: γ: the larger, the less do pixels count that are right already; 0 for plain cross-entropy.
+        logits: Logits, shape (n, K, h, w), which are enlarged here.
+        labels: Labels, shape (n, H, W), `IGNORE` where there is none.
+        weights: Weights of the classes, shape (K,); the mean is then a weighted one.
+        focal: γ: the larger it is, the less do pixels count that are already right; 0 for plain cross-entropy.
+
+    Examples:
+        >>> labels = torch.tensor([[[0, IGNORE]]])
+        >>> round(pixel_cross_entropy(torch.zeros(1, 2, 1, 2), labels).item(), 4)  # log 2, over one pixel
+        0.6931
     """
     height, width = labels.shape[-2:]
-    larger = enlarged(logits, (height, width))
+    larger = resize_maps(logits, (height, width))
     valid = labels != IGNORE
     if focal:
         total = _focal_losses(larger, labels, weights, focal).where(valid, 0).sum()
@@ -37,24 +42,34 @@ def pixel_cross_entropy(logits: Tensor, labels: Tensor, weights: Tensor | None =
 
 
 def _focal_losses(logits: Tensor, labels: Tensor, weights: Tensor | None, focal: float) -> Tensor:
-    """Of every pixel, shape (n, H, W); 1 - p is rounded no more than the cross-entropy."""
+    """Loss of every pixel, shape (n, H, W); 1 - p is as accurate as the cross-entropy."""
     losses = functional.cross_entropy(logits, labels, ignore_index=IGNORE, reduction="none")
-    # The clamp: where p is 1, the slope of (1 - p)^γ is infinite for γ < 1, and infinity times 0 is not a number.
+    # Without the clamp the slope of (1 - p)^γ is infinite at p = 1 for γ < 1, and infinity times 0 is NaN.
     wrong = (-torch.expm1(-losses)).clamp(min=torch.finfo(losses.dtype).tiny)
     own = 1 if weights is None else weights[labels.where(labels != IGNORE, 0)]
     return own * wrong**focal * losses
 
 
 class PixelCrossEntropy(Objective):
-    """Mean of -log p(label) over the labelled pixels of the source; the target is not looked at.
+    """Mean of -log p(label) over the labelled pixels of the source; the target is not used.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes K.
-        auxiliary: weight of the same loss of every further output.
-        both: the prediction is the sum of two classifiers, and each of them is taught, with weight 1 (CLAN).
-        weights: of the classes, K of them; None weighs all alike.
-        focal: γ of the focal loss, which turns to the pixels that are still wrong; 2 in CLAN's code, 0 for none.
+        features: Width of the features (not used).
+        classes: Number of classes K.
+        auxiliary: Weight of the same loss of every extra output.
+        both: The prediction is the sum of two classifiers, and each of them is trained with weight 1 (CLAN).
+        weights: Weights of the K classes; None: all are equal.
+        focal: γ of the focal loss, which emphasises the pixels that are still wrong; 2 in CLAN's code, 0 for none.
+
+    Raises:
+        ValueError: γ is negative, or there are not K weights.
+
+    Examples:
+        >>> logits = torch.zeros(1, 2, 4, 4)
+        >>> target = Target(torch.zeros(1, 2, 4, 4), logits, torch.arange(1))
+        >>> source = Source(target.features, logits, torch.arange(1), labels=torch.zeros(1, 4, 4, dtype=torch.long))
+        >>> round(PixelCrossEntropy(features=2, classes=2)(source, target).item(), 4)
+        0.6931
     """
 
     weights: Tensor | None
@@ -79,17 +94,17 @@ class PixelCrossEntropy(Objective):
         self.register_buffer("weights", None if weights is None else torch.as_tensor(weights, dtype=torch.float32))
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The source's cross-entropy."""
-        further = [self._loss(logits, source) for logits in source.further]
+        """Return the cross-entropy of the source."""
+        extra = [self._loss(logits, source) for logits in source.extra_logits]
         if self.both:
-            if len(further) != 2:
-                raise ValueError(f"both=True needs a head of two classifiers, and this one has {len(further)}")
-            return further[0] + further[1]
+            if len(extra) != 2:
+                raise ValueError(f"both=True needs a head of two classifiers, and this one has {len(extra)}")
+            return extra[0] + extra[1]
         loss = self._loss(source.logits, source)
-        return loss + self.auxiliary * sum(further) if further else loss
+        return loss + self.auxiliary * sum(extra) if extra else loss
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         flags = f"both={self.both}, weighted={self.weights is not None}, focal={self.focal}"
         return f"auxiliary={self.auxiliary}, {flags}"
 

@@ -1,4 +1,4 @@
-"""Objectives of rows at the pixels of maps: a pixel of the features is a sample, its label the nearest one."""
+"""Objectives of rows at the pixels of maps: a pixel of the features is a sample, and its label is the nearest one."""
 
 from __future__ import annotations
 
@@ -10,30 +10,36 @@ from typing import TypeVar
 import torch
 from torch import Tensor
 
-from paretoda.maps import nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.types import IGNORE, Domain, Objective, Snapshot, Source, Target
 
-MOST = 4096
-"""Pixels of a domain that an objective sees in a step."""
+MAX_PIXELS = 4096
+"""Number of pixels of a domain that an objective sees in a step."""
 
 Kind = TypeVar("Kind", bound=Domain)
 
 
 def pixel_rows(domain: Kind, most: int) -> Kind:
-    """Pixels drawn from the maps of a domain, as rows; those of a source that has no label there are left out.
+    """Draw pixels from the maps of a domain, as rows; source pixels without a label are left out.
 
-    They are drawn from torch's generator of the CPU, which the training seeds at every step; all where there are fewer.
+    They are drawn from torch's CPU generator, which the training seeds at every step; all pixels are taken if there are
+    fewer than `most`.
 
     Args:
-        domain: features (n, d, h, w), logits (n, K, h, w); a source's labels (n, H, W).
-        most: largest number of rows.
+        domain: Domain with features (n, d, h, w) and logits (n, K, h, w); a source has labels (n, H, W).
+        most: Largest number of rows.
 
     Returns:
-        A domain of the same kind: features (N, d), logits (N, K), labels (N,), and 0..N-1 as index; without a head,
-        which reads a pixel's surroundings.
+        A domain of the same kind with features (N, d), logits (N, K), labels (N,) and the index 0..N-1, without a head,
+        because a head reads the surroundings of a pixel.
+
+    Examples:
+        >>> target = Target(torch.randn(2, 4, 8, 8), torch.randn(2, 3, 8, 8), torch.arange(2))
+        >>> pixel_rows(target, most=10).features.shape
+        torch.Size([10, 4])
     """
     size = domain.features.shape[-2:]
-    labels = nearest_labels(domain.labels, (size[0], size[1])).flatten() if isinstance(domain, Source) else None
+    labels = resize_labels(domain.labels, (size[0], size[1])).flatten() if isinstance(domain, Source) else None
     count = domain.features[:, 0].numel()
     places = torch.arange(count) if labels is None else (labels != IGNORE).nonzero().squeeze(1)
     if len(places) > most:
@@ -42,22 +48,32 @@ def pixel_rows(domain: Kind, most: int) -> Kind:
     at = (places // size.numel(), places % size.numel() // size[1], places % size[1])
     features, logits = (maps.permute(0, 2, 3, 1)[at] for maps in (domain.features, domain.logits))
     index = torch.arange(len(places), device=places.device)
-    rows = replace(domain, features=features, logits=logits, index=index, inputs=None, head=None, further=())
+    rows = replace(domain, features=features, logits=logits, index=index, inputs=None, head=None, extra_logits=())
     return rows if labels is None else replace(rows, labels=labels[places])  # type: ignore[call-arg]  # a source has them
 
 
 class AtPixels(Objective):
-    """An objective of rows, shown pixels of maps.
+    """Apply an objective of rows to pixels of maps.
 
-    Forward and private loss draw pixels of their own. A step whose source has no labelled pixel counts for nothing.
+    `forward` and `private_loss` draw their own pixels. A step whose source has no labelled pixel does not count.
 
     Args:
-        inner: what is lowered; reads features, logits and labels only.
-        most: largest number of pixels of each domain, 2 or more.
-        reads_source: whether it looks at the source; otherwise it is shown an empty one.
+        inner: Objective that reads features, logits and labels only.
+        most: Largest number of pixels of each domain, 2 or more.
+        reads_source: Whether the objective reads the source; otherwise it gets an empty one.
+
+    Raises:
+        ValueError: `most` is below 2.
+
+    Examples:
+        >>> from paretoda.objectives import Entropy
+        >>> target = Target(torch.zeros(1, 4, 8, 8), torch.zeros(1, 2, 8, 8), torch.arange(1))
+        >>> source = Source(target.features, target.logits, target.index, labels=torch.zeros(1, 8, 8, dtype=torch.long))
+        >>> round(AtPixels(Entropy(features=4, classes=2), most=16)(source, target).item(), 4)
+        0.6931
     """
 
-    def __init__(self, inner: Objective, *, most: int = MOST, reads_source: bool = True) -> None:
+    def __init__(self, inner: Objective, *, most: int = MAX_PIXELS, reads_source: bool = True) -> None:
         super().__init__()
         if most < 2:
             raise ValueError(f"most must be 2 or more, got {most}")
@@ -66,42 +82,42 @@ class AtPixels(Objective):
 
     @property
     def refreshes(self) -> bool:
-        """Whether the inner objective ever looks at whole sets."""
+        """Whether the inner objective uses `refresh`."""
         return self.inner.refreshes
 
     @property
-    def due(self) -> bool:
-        """Whether it must look at them now."""
-        return self.inner.due
+    def refresh_due(self) -> bool:
+        """Whether the inner objective needs a refresh now."""
+        return self.inner.refresh_due
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """What the inner objective says of the pixels; 0 where the source has none."""
+        """Return the inner objective of the pixels; 0 where the source has none."""
         rows = self._rows(source, target)
         if rows is None:
-            return nothing(target.logits) + nothing(target.features)
+            return zero_loss(target.logits) + zero_loss(target.features)
         loss: Tensor = self.inner(*rows)
         return loss
 
     def private_loss(self, source: Source, target: Target) -> Tensor | None:
-        """The inner objective's; 0 where the source has no pixel."""
+        """Return the inner objective's private loss; 0 where the source has no pixel."""
         if type(self.inner).private_loss is Objective.private_loss:
             return None
         rows = self._rows(source, target)
         if rows is not None:
             return self.inner.private_loss(*rows)
-        own = [nothing(parameter) for parameter in self.inner.parameters()]
+        own = [zero_loss(parameter) for parameter in self.inner.parameters()]
         return torch.stack(own).sum() if own else None
 
     def advance(self, progress: float) -> None:
-        """Pass it on."""
+        """Advance the inner objective."""
         self.inner.advance(progress)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Pass it on: a snapshot holds rows already."""
+        """Refresh the inner objective: a snapshot already holds rows."""
         self.inner.refresh(snapshot)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"most={self.most}"
 
     def _rows(self, source: Source, target: Target) -> tuple[Source, Target] | None:
@@ -111,24 +127,24 @@ class AtPixels(Objective):
         return (rows, pixel_rows(target, self.most)) if len(rows.features) else None
 
 
-def nothing(tensor: Tensor) -> Tensor:
-    """0, with a gradient of zeros for the tensor: never not-a-number, whatever is in it."""
+def zero_loss(tensor: Tensor) -> Tensor:
+    """0 with a zero gradient for the tensor; never NaN, whatever the tensor contains."""
     return tensor.flatten()[:0].sum()
 
 
 def at_pixels(factory: Callable[..., Objective], *, reads_source: bool = True) -> Callable[..., Objective]:
-    """A factory of the same objective at pixels, with the same options, and `most`, and the same description.
+    """Return a factory of the same objective at pixels, with the same options plus `most`, and the same description.
 
     Args:
-        factory: the class of an objective of rows.
-        reads_source: see `AtPixels`.
+        factory: Class of an objective of rows.
+        reads_source: See `AtPixels`.
     """
 
-    def make(*, most: int = MOST, **given: object) -> Objective:
+    def make(*, most: int = MAX_PIXELS, **given: object) -> Objective:
         return AtPixels(factory(**given), most=most, reads_source=reads_source)
 
     signature = inspect.signature(factory)
-    extra = inspect.Parameter("most", inspect.Parameter.KEYWORD_ONLY, default=MOST)
+    extra = inspect.Parameter("most", inspect.Parameter.KEYWORD_ONLY, default=MAX_PIXELS)
     make.__signature__ = signature.replace(parameters=[*signature.parameters.values(), extra])  # type: ignore[attr-defined]
     make.__doc__ = factory.__doc__
     return make

@@ -1,1 +1,1 @@
-"""Objectives on the labelled source."""
+"""Losses on the labelled source."""

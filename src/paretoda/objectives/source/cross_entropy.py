@@ -1,4 +1,4 @@
-"""Cross-entropy on the labelled source: what a model without adaptation lowers, and nothing else."""
+"""Cross-entropy on the labelled source: the only loss of a model without adaptation."""
 
 from __future__ import annotations
 
@@ -9,12 +9,22 @@ from paretoda.types import Objective, Source, Target
 
 
 class CrossEntropy(Objective):
-    """Mean of -log p(label) on the source; the target is not looked at.
+    """Mean of -log p(label) on the source; the target is not used.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes K.
-        smoothing: share of every label that is spread evenly over the K classes; the loss then has a minimum above 0.
+        features: Width of the features (not used).
+        classes: Number of classes K.
+        smoothing: Share of every label that is spread evenly over the K classes; the loss then has a minimum above 0.
+
+    Raises:
+        ValueError: The smoothing does not lie in 0..1.
+
+    Examples:
+        >>> import torch
+        >>> source = Source(torch.zeros(4, 2), torch.zeros(4, 3), torch.arange(4), labels=torch.tensor([0, 1, 2, 0]))
+        >>> target = Target(torch.zeros(4, 2), torch.zeros(4, 3), torch.arange(4))
+        >>> round(CrossEntropy(features=2, classes=3)(source, target).item(), 4)  # log 3
+        1.0986
     """
 
     def __init__(self, features: int, classes: int, *, smoothing: float = 0.0) -> None:
@@ -24,9 +34,9 @@ class CrossEntropy(Objective):
         self.features, self.classes, self.smoothing = features, classes, smoothing
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The source's cross-entropy."""
+        """Return the cross-entropy of the source."""
         return functional.cross_entropy(source.logits, source.labels, label_smoothing=self.smoothing)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"smoothing={self.smoothing}"

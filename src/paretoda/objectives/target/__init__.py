@@ -1,1 +1,1 @@
-"""Objectives on the unlabelled target."""
+"""Losses on the unlabelled target."""

@@ -1,7 +1,8 @@
-"""Information maximisation: target predictions become certain one by one, diverse together (Liang et al., 2020).
+"""Information maximisation: target predictions become certain individually and diverse together (Liang et al., 2020).
 
--MI lies between -log min(N, K) and 0: N samples cannot tell apart more than N things. Shifted by that bound it is 0
-when every prediction is certain and all classes are equally frequent, and a loss in the sense of the schemes.
+-MI lies between -log min(N, K) and 0, because N samples cannot distinguish more than N things. Shifted by that bound it
+is 0 when every prediction is certain and all classes are equally frequent, and so is a loss in the sense of the
+schemes.
 """
 
 from __future__ import annotations
@@ -19,25 +20,42 @@ from paretoda.types import Objective, Source, Target
 
 
 def information(log_probabilities: Tensor) -> Tensor:
-    """The mutual information of sample and label: entropy of the mean prediction minus mean entropy.
+    """Mutual information of sample and label: entropy of the mean prediction minus mean entropy.
 
     Args:
         log_probabilities: log p, shape (n, K).
+
+    Examples:
+        >>> round(information((100 * torch.eye(2)).log_softmax(1)).item(), 4)  # certain and balanced: log 2
+        0.6931
     """
     marginal = log_probabilities.logsumexp(0, keepdim=True) - math.log(len(log_probabilities))
     return entropies(marginal).squeeze(0) - entropies(log_probabilities).mean()
 
 
-def missing_information(log_probabilities: Tensor, log_prior: Tensor | None = None) -> Tensor:
-    """How much the mutual information lacks of its largest value, log min(n, K); never negative.
+def missing_information(
+    log_probabilities: Tensor, log_prior: Tensor | None = None, running: RunningMarginal | None = None
+) -> Tensor:
+    """Difference between the largest mutual information, log min(n, K), and the actual one; never negative.
 
-    With a prior π the classes need not be equally frequent: mean entropy + KL(mean prediction, π), 0 when every
-    prediction is certain and the classes are as frequent as π says. A uniform π gives log K minus the information.
+    With a prior π the classes need not be equally frequent: mean entropy + KL(mean prediction, π), which is 0 when
+    every prediction is certain and the classes have the frequencies π. A uniform π gives log K minus the information.
 
     Args:
         log_probabilities: log p, shape (n, K).
         log_prior: log π, shape (K,); None: the classes should be equally frequent.
+        running: Mean prediction over many batches that replaces the mean of these samples; None: their own mean.
+
+    Examples:
+        >>> round(missing_information((100 * torch.eye(2)).log_softmax(1)).item(), 4)
+        0.0
     """
+    if running is not None:
+        if log_prior is None:
+            classes = log_probabilities.shape[1]
+            log_prior = log_probabilities.new_full((classes,), -math.log(classes))
+        found: Tensor = running(log_probabilities, log_prior)
+        return found
     if log_prior is None:
         return math.log(min(log_probabilities.shape)) - information(log_probabilities)
     marginal = log_probabilities.logsumexp(0) - math.log(len(log_probabilities))
@@ -45,14 +63,17 @@ def missing_information(log_probabilities: Tensor, log_prior: Tensor | None = No
 
 
 class RunningMarginal(nn.Module):
-    """The mean prediction over many batches, where one batch says little about it: a few images, small batches.
+    """Mean prediction over many batches, for batches that are too small to estimate it: a few images, small batches.
 
-    Nothing is known at first: it begins uniform, and then has no say. Its value counts; the gradient is that of the
-    batch's own mean.
+    It starts uniform, so that it has no effect at first. Its value is used; the gradient is that of the batch's own
+    mean.
 
     Args:
-        classes: number of classes K.
-        momentum: share of the past, in 0..1.
+        classes: Number of classes K.
+        momentum: Share of the past, in 0..1.
+
+    Raises:
+        ValueError: The momentum does not lie in 0..1.
     """
 
     probabilities: Tensor
@@ -65,7 +86,7 @@ class RunningMarginal(nn.Module):
         self.register_buffer("probabilities", torch.full((classes,), 1 / classes))
 
     def forward(self, log_probabilities: Tensor, log_prior: Tensor) -> Tensor:
-        """The missing information of log p (n, K) by log π (K,), with the past's share in the marginal."""
+        """Return the missing information of log p (n, K) under log π (K,), with the running mean in the marginal."""
         own = log_probabilities.exp().mean(0)
         value = self._mixed(own.detach()).clamp(min=torch.finfo(own.dtype).tiny)
         marginal = value + (own - own.detach())
@@ -73,42 +94,35 @@ class RunningMarginal(nn.Module):
 
     @torch.no_grad()
     def learn(self, log_probabilities: Tensor) -> None:
-        """Remember the mean of log p (n, K)."""
+        """Update the running mean with the mean of log p (n, K)."""
         self.probabilities.copy_(self._mixed(log_probabilities.exp().mean(0)))
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"momentum={self.momentum}"
 
     def _mixed(self, own: Tensor) -> Tensor:
         return self.momentum * self.probabilities.to(own) + (1 - self.momentum) * own
 
 
-def missing(log_probabilities: Tensor, log_prior: Tensor | None, marginal: RunningMarginal | None) -> Tensor:
-    """The missing information by a prior and a running mean, where there are such.
-
-    Args:
-        log_probabilities: log p, shape (n, K).
-        log_prior: shape (K,), or None.
-        marginal: or None.
-    """
-    if marginal is None:
-        return missing_information(log_probabilities, log_prior)
-    classes = log_probabilities.shape[1]
-    uniform = log_probabilities.new_full((classes,), -math.log(classes))
-    found: Tensor = marginal(log_probabilities, uniform if log_prior is None else log_prior)
-    return found
-
-
 class Information(Objective):
-    """The information that the target's predictions lack.
+    """Missing information of the target's predictions.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes K.
-        momentum: of a running mean prediction, in 0..1; with 0 it is the batch's own.
-        prior: how frequent the classes should be, K numbers; None: equally.
-        shift: the prior is the source's, and moves to the target as `ClassPrior` says.
+        features: Width of the features (not used).
+        classes: Number of classes K.
+        momentum: Momentum of a running mean prediction, in 0..1; with 0 the batch's own mean is used.
+        prior: Desired frequencies of the classes, K numbers; None: equal frequencies.
+        shift: The prior is that of the source and moves to the target as described in `ClassPrior`.
+
+    Raises:
+        ValueError: The prior does not have K positive numbers, or the momentum does not lie in 0..1.
+
+    Examples:
+        >>> source = Source(torch.zeros(3, 2), torch.zeros(3, 3), torch.arange(3), labels=torch.arange(3))
+        >>> undecided = Target(torch.zeros(3, 2), torch.zeros(3, 3), torch.arange(3))
+        >>> round(Information(features=2, classes=3)(source, undecided).item(), 4)  # log 3
+        1.0986
     """
 
     def __init__(
@@ -126,11 +140,11 @@ class Information(Objective):
         self.prior = ClassPrior(classes, prior, shift=shift)
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The missing information; of log K with a running mean."""
-        return missing(functional.log_softmax(target.logits, 1), self.prior.log, self.marginal)
+        """Return the missing information; relative to log K with a running mean."""
+        return missing_information(functional.log_softmax(target.logits, 1), self.prior.log, self.marginal)
 
     def private_loss(self, source: Source, target: Target) -> None:
-        """Nothing is lowered; in training running means are remembered here, as no forward changes the state."""
+        """Update the running means in training, because `forward` changes no state; there is no private loss."""
         if not self.training:
             return
         self.prior.learn(source, target)

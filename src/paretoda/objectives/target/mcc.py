@@ -1,8 +1,8 @@
-"""MCC: predictions of the target confuse no two classes (Jin et al., 2020).
+"""MCC: minimum class confusion of the target's predictions (Jin et al., 2020).
 
-Row j of the paper's normalised confusion matrix says where the predictions of class j go; what stays on its diagonal
-is Σ w y_j² / Σ w y_j over the samples. In log space this is exact for classes that nothing is predicted to be: a small
-constant in the divisor would reward their disappearance, and find no fault with one class for all.
+Row j of the paper's normalised confusion matrix is the distribution of the predictions of class j; its diagonal entry
+is Σ w y_j² / Σ w y_j over the samples. In log space this is exact also for classes that are never predicted: a small
+constant in the divisor would reward their disappearance and would not penalise one class for all samples.
 """
 
 from __future__ import annotations
@@ -18,14 +18,18 @@ from paretoda.types import Objective, Source, Target
 
 @full_precision
 def class_confusion(logits: Tensor, temperature: float) -> Tensor:
-    """The mean over classes of the share of a class's predictions that goes to other classes; 0 to (K - 1) / K.
+    """Mean over classes of the share of a class's predictions that goes to other classes; 0 to (K - 1) / K.
 
-    Certain samples count up to twice as much, by their weights w = 1 + exp(-H), which are constants. Their common
-    factor, by which the paper gives them mean 1, falls out of the shares.
+    Certain samples count up to twice as much, by their constant weights w = 1 + exp(-H). The common factor by which the
+    paper gives the weights mean 1 cancels in the shares.
 
     Args:
-        logits: shape (n, K).
-        temperature: divides the logits, so that confident predictions still show what they confuse.
+        logits: Logits, shape (n, K).
+        temperature: Divisor of the logits, so that confident predictions still show what they confuse.
+
+    Examples:
+        >>> round(class_confusion(torch.zeros(4, 2), temperature=1.0).item(), 4)  # every class is half the other
+        0.5
     """
     log_y = functional.log_softmax(logits / temperature, 1)
     log_weights = torch.exp(-entropies(log_y.detach())).log1p().unsqueeze(1)
@@ -34,12 +38,21 @@ def class_confusion(logits: Tensor, temperature: float) -> Tensor:
 
 
 class Mcc(Objective):
-    """How much the target's predictions confuse the classes.
+    """Class confusion of the target's predictions.
 
     Args:
-        features: width of the features; not used.
-        classes: number of classes; not used.
-        temperature: of the predictions; 2.5 in the paper, 3 on VisDA.
+        features: Width of the features (not used).
+        classes: Number of classes (not used).
+        temperature: Temperature of the predictions; 2.5 in the paper, 3 on VisDA.
+
+    Raises:
+        ValueError: The temperature is not positive.
+
+    Examples:
+        >>> source = Source(torch.zeros(4, 2), torch.zeros(4, 2), torch.arange(4), labels=torch.arange(4) % 2)
+        >>> target = Target(torch.zeros(4, 2), torch.zeros(4, 2), torch.arange(4))
+        >>> round(Mcc(features=2, classes=2)(source, target).item(), 4)
+        0.5
     """
 
     def __init__(self, features: int, classes: int, *, temperature: float = 2.5) -> None:
@@ -49,9 +62,9 @@ class Mcc(Objective):
         self.features, self.classes, self.temperature = features, classes, temperature
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
-        """The confusion."""
+        """Return the confusion."""
         return class_confusion(target.logits, self.temperature)
 
     def extra_repr(self) -> str:
-        """Settings."""
+        """Return the settings that `repr` shows."""
         return f"temperature={self.temperature}"

@@ -1,7 +1,7 @@
-"""TCM: predictions of the target, refined by class-wise discriminators, carry information (Lv et al., 2021).
+"""TCM: information of the target's predictions, refined by class-wise discriminators (Lv et al., 2021).
 
-A class's discriminator says how much a sample looks like the target's part of that class; Bayes' rule puts this
-together with the classifier's prediction. Everything is done in log space: probabilities may underflow.
+The discriminator of a class says how much a sample resembles the target's part of that class; Bayes' rule combines this
+with the classifier's prediction. Everything is computed in log space, because probabilities may underflow.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from paretoda.objectives.parts.class_discriminators import (
     released_discriminator_loss,
 )
 from paretoda.objectives.parts.class_prior import ClassPrior
-from paretoda.objectives.parts.differentiation import frozen
+from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator
-from paretoda.objectives.target.information import RunningMarginal, missing
+from paretoda.objectives.target.information import RunningMarginal, missing_information
 from paretoda.types import Objective, Source, Target
 
 
@@ -31,37 +31,52 @@ def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
     """Bayes' rule: log ρ, with ρ_k = p_k q_k / Σ p q.
 
     Args:
-        logits: of the classifier, shape (n, K); p is their softmax.
-        log_q: log of the probability of "target" by class k's discriminator, shape (n, K).
+        logits: Logits of the classifier, shape (n, K); p is their softmax.
+        log_q: log of the probability of "target" by the discriminator of class k, shape (n, K).
 
     Returns:
         Shape (n, K).
+
+    Examples:
+        >>> bayes(torch.zeros(1, 2), torch.tensor([[0.75, 0.25]]).log()).exp()
+        tensor([[0.7500, 0.2500]])
     """
     return functional.log_softmax(functional.log_softmax(logits, 1) + log_q, 1)
 
 
 def logit_product(logits: Tensor, log_q: Tensor) -> Tensor:
-    """The logarithm of softmax(logits ⊙ q), which the authors' code has in the place of `bayes`; same shapes."""
+    """Logarithm of softmax(logits ⊙ q), which the authors' code has in the place of `bayes`; same shapes."""
     return functional.log_softmax(logits * log_q.exp(), 1)
 
 
 class Tcm(Objective):
-    """The information that the refined predictions of the target lack.
+    """Missing information of the refined predictions of the target.
 
     Args:
-        features: width d of the features.
-        classes: number of classes K.
-        width: of the discriminators' hidden layers; 1024 in the paper.
-        light: the K discriminators share their hidden layers; for many classes.
+        features: Width d of the features.
+        classes: Number of classes K.
+        width: Width of the discriminators' hidden layers; 1024 in the paper.
+        light: The K discriminators share their hidden layers, for many classes.
         refine: "bayes" as in the paper, or "logit" as in the authors' code.
-        released_loss: train the discriminators as the authors' code does.
-        balanced: train them with both domains counting equally for every class.
-        detach: the encoder feels the predictions only; False: the discriminators' answers as well.
+        released_loss: Train the discriminators as the authors' code does.
+        balanced: Train them with equal weight for both domains in every class.
+        detach: The encoder's gradient comes from the predictions only; False: from the discriminators' scores as well.
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
-        momentum: of a running mean of ρ, in 0..1, for batches of few images; with 0 it is the batch's own.
-        prior: how frequent the classes should be, K numbers; None: equally, as in the paper.
-        shift: the prior is the source's, and moves to the target as `ClassPrior` says.
-        floor: log q is held at this or above in Eq. 3, so that no discriminator can rule out its class; None: not held.
+        momentum: Momentum of a running mean of ρ, in 0..1, for batches of few images; with 0 the batch's own mean is
+            used.
+        prior: Desired frequencies of the classes, K numbers; None: equal frequencies, as in the paper.
+        shift: The prior is that of the source and moves to the target as described in `ClassPrior`.
+        floor: Lower bound of log q in Eq. 3, so that no discriminator can rule out its class; None: no bound.
+
+    Raises:
+        ValueError: An option is unknown, out of its range, or contradicts another.
+
+    Examples:
+        >>> source = Source(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8), labels=torch.arange(8) % 3)
+        >>> target = Target(torch.randn(8, 4), torch.randn(8, 3), torch.arange(8))
+        >>> objective = Tcm(features=4, classes=3, width=8)
+        >>> bool(objective(source, target) >= 0), bool(objective.private_loss(source, target) > 0)
+        (True, True)
     """
 
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
@@ -100,18 +115,18 @@ class Tcm(Objective):
         )
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """The missing information; with `paper_literal`, minus the information."""
+        """Return the missing information; with `paper_literal`, minus the information."""
         rows = torch.cat([source.features, target.features])
         rows = rows.detach() if self.detach else rows
-        scores = frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
+        scores = call_frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
-        found = missing(refined, self.prior.log, self.marginal)
+        found = missing_information(refined, self.prior.log, self.marginal)
         if not self.paper_literal:
             return found
         return found - math.log(min(refined.shape) if self.marginal is None else refined.shape[1])
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
-        """The discriminators' loss, on detached features."""
+        """Return the loss of the discriminators on detached features."""
         rows = torch.cat([source.features, target.features]).detach()
         scores = self.discriminators(rows, "learn" if self.training else "running")
         of_source, of_target = scores[: len(source.features)], scores[len(source.features) :]
@@ -127,16 +142,16 @@ class Tcm(Objective):
         return loss(of_source, source.labels, of_target, weights)
 
     def log_refined(self, features: Tensor, logits: Tensor) -> Tensor:
-        """The log ρ of samples that nothing was trained on, by the running statistics; nothing is changed.
+        """Log ρ of samples that nothing was trained on, by the running statistics; no state changes.
 
         Args:
-            features: shape (n, d).
-            logits: shape (n, K).
+            features: Features, shape (n, d).
+            logits: Logits, shape (n, K).
 
         Returns:
             Shape (n, K), differentiable in the logits, and in the features unless they are detached.
         """
-        scores = frozen(self.discriminators, features.detach() if self.detach else features, "running")
+        scores = call_frozen(self.discriminators, features.detach() if self.detach else features, "running")
         return self._refine(logits, functional.logsigmoid(-scores))
 
     def refined(self, features: Tensor, logits: Tensor) -> Tensor:
@@ -144,7 +159,7 @@ class Tcm(Objective):
         return self.log_refined(features, logits).exp()
 
     def settings(self) -> dict[str, int | float | str | bool]:
-        """What the state's shape and the refined prediction depend on, as plain values, to be stored with a model."""
+        """Settings that determine the shape of the state and the refined prediction, as plain values."""
         momentum = 0.0 if self.marginal is None else self.marginal.momentum
         shift = self.prior.shift is not None
         floor = {} if self.floor is None else {"floor": self.floor}  # files of older runs have none
@@ -152,15 +167,17 @@ class Tcm(Objective):
         return {**shape, **floor}
 
     def extra_repr(self) -> str:
-        """Settings that differ from Eq. 3 to 5 with the shift."""
+        """Return the settings that differ from Eq. 3 to 5 with the shift."""
         flags = {
             "released_loss": self.released_loss,
             "balanced": self.balanced,
             "paper_literal": self.paper_literal,
             "attached": not self.detach,
         }
-        told = [f"refine={self.refine!r}"] if self.floor is None else [f"refine={self.refine!r}", f"floor={self.floor}"]
-        return ", ".join([*told, *(name for name, on in flags.items() if on)])
+        shown = (
+            [f"refine={self.refine!r}"] if self.floor is None else [f"refine={self.refine!r}", f"floor={self.floor}"]
+        )
+        return ", ".join([*shown, *(name for name, on in flags.items() if on)])
 
     def _refine(self, logits: Tensor, log_q: Tensor) -> Tensor:
         if self.refine == "logit":

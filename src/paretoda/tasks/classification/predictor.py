@@ -24,11 +24,11 @@ from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.errors import BackboneError, RunError
-from paretoda.evaluation.calibration import checked_temperature
+from paretoda.evaluation.calibration import parse_temperature
 from paretoda.evaluation.predictions import evaluation_mode, predict
 from paretoda.io.files import parse_json
-from paretoda.models.backbones import make_backbone, width_of
-from paretoda.models.backbones.backbone import Outside
+from paretoda.models.backbones import feature_width, make_backbone
+from paretoda.models.backbones.backbone import ExternalBackbone
 from paretoda.models.classifier import Classifier, describe, from_description
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
@@ -152,7 +152,7 @@ class ClassificationPredictor:
             transform = self.transform.to_json()
             shape = [transform["channels"], transform["size"], transform["size"]]
             name, network = self.backbone
-            facts = {"facts": network.facts} if isinstance(network, Outside) else {}
+            facts = {"facts": network.facts} if isinstance(network, ExternalBackbone) else {}
             backbone = {"name": name, "input_shape": shape, **facts}
         return {
             "classes": list(self.classes),
@@ -210,7 +210,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         backbone=backbone,
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=refiner.to(device) if refiner is not None else None,
-        temperature=checked_temperature(facts.get("temperature")),
+        temperature=parse_temperature(facts.get("temperature")),
     ).with_crops(facts.get("crops", 1))
 
 
@@ -221,7 +221,7 @@ def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None
     if backbone is not None:
         if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
             raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
-        given = (width_of(str(backbone["name"]), backbone.get("facts")),)
+        given = (feature_width(str(backbone["name"]), backbone.get("facts")),)
         if given != (len(scaling.mean),):
             raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
     if given != wanted:

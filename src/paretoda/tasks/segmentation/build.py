@@ -137,7 +137,7 @@ def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
     """Make the network's optimiser, and Adam for the adversaries."""
-    known = model.architecture.known
+    known = model.architecture.spec
     name = settings.optimiser or known.optimiser
     usual = known.adam if name == "adam" else _BY_SGD
     lr = usual if settings.lr is None else settings.lr

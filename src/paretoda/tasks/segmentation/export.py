@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from paretoda.data.segmentation import SceneTransform
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.run.directory.model_files import require_refiner
 from paretoda.run.export.program import Program, draw_images
 from paretoda.run.export.resampling import columns_may_come_first, resize
@@ -58,12 +58,12 @@ class SegmentationModule(nn.Module):
         size = images.shape[1:3] if self.transforms else images.shape[2:4]
         features = self.model.encoder(self.before(images))
         small = self.model.head(features)
-        logits = enlarged(small, size)
+        logits = resize_maps(small, size)
         probabilities = logits.softmax(1)
         found = (logits, probabilities, probabilities.argmax(1))
         if self.refiner is None:
             return found
-        return (*found, enlarged(refine_maps(self.refiner, features, small), size).softmax(1))
+        return (*found, resize_maps(refine_maps(self.refiner, features, small), size).softmax(1))
 
 
 class SegmentationProgram(Program):
@@ -110,7 +110,7 @@ class SegmentationProgram(Program):
         """Axes of the input that may have any length."""
         if self.transforms:
             return 0, 1, 2
-        return (0, 2, 3) if self.predictor.model.architecture.known.any_size else (0,)
+        return (0, 2, 3) if self.predictor.model.architecture.spec.any_size else (0,)
 
     @property
     def raw_size(self) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from torch import Tensor
 from paretoda.data.prefetching import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
 from paretoda.errors import SettingsError
-from paretoda.models.segmentation.backbones import pixel_backbone
+from paretoda.models.segmentation.backbones import find_pixel_backbone
 from paretoda.run.backbone_choice import describe_weights
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.settings import Settings, parse_size, source_only
@@ -71,7 +71,7 @@ def make_pair_settings(settings: Settings) -> ScenePairSettings:
         size=parse_size(settings.size),
         source_size=parse_size(settings.source_size),
         source_table=settings.source_table,
-        convention=settings.convention or pixel_backbone(backbone_name(settings)).convention,
+        convention=settings.convention or find_pixel_backbone(backbone_name(settings)).convention,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
         **_AUGMENTS[augment],

@@ -21,7 +21,7 @@ from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import RunError
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.io.files import parse_json
-from paretoda.maps import enlarged
+from paretoda.maps import resize_maps
 from paretoda.models.segmentation.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
@@ -123,7 +123,7 @@ class SegmentationPredictor:
             logits = self.model.head(features)
             if refiner is not None:
                 logits = refine_maps(refiner, features, logits)
-            return enlarged(logits, image.shape[:2]).softmax(1)[0].cpu()
+            return resize_maps(logits, image.shape[:2]).softmax(1)[0].cpu()
 
     def save(self, weights: Path, description: Path) -> None:
         """Write both files; the description first, so that weights are never without one."""

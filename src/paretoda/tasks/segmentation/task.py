@@ -14,7 +14,7 @@ from paretoda.data.doctor.findings import Finding
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, examine_scenes
 from paretoda.data.segmentation.label_tables import find_table
 from paretoda.errors import RunError, SettingsError
-from paretoda.evaluation.validators import SEGMENTATION_VALIDATORS
+from paretoda.evaluation.validators import PIXEL_VALIDATORS
 from paretoda.io.files import write_text
 from paretoda.models.segmentation.segmenter import Segmenter
 from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_METHODS, SEGMENTATION_TARGET_LOSSES
@@ -80,7 +80,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
             SEGMENTATION_TARGET_LOSSES,
             SEGMENTATION_GUIDES,
             SCHEMES,
-            SEGMENTATION_VALIDATORS,
+            PIXEL_VALIDATORS,
             _BACKBONES,
         )
 

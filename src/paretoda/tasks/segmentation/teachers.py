@@ -10,7 +10,7 @@ from torch import Tensor
 
 from paretoda.data.segmentation import ScenePair
 from paretoda.errors import RunError
-from paretoda.maps import nearest_labels
+from paretoda.maps import resize_labels
 from paretoda.models.segmentation.segmenter import Segmenter
 from paretoda.objectives.segmentation import FdaEntropy
 from paretoda.objectives.segmentation.cbst import Cbst
@@ -96,7 +96,7 @@ def teacher_labels(
     confidence = torch.empty(len(places), *size)
     for place, scene in enumerate(teachers.scenes(pair.target.samples, places=places, workers=workers)):
         predicted[place], confidence[place] = (
-            nearest_labels(torch.from_numpy(maps)[None], size)[0] for maps in (scene.labels, scene.confidence)
+            resize_labels(torch.from_numpy(maps)[None], size)[0] for maps in (scene.labels, scene.confidence)
         )
         if progress is not None:
             progress(LABELLING, place + 1, len(places))

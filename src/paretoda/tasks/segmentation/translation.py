@@ -13,7 +13,7 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from paretoda.core.options import with_options
-from paretoda.core.seeds import derived_seed
+from paretoda.core.seeds import derive_seed
 from paretoda.data.pair import Part
 from paretoda.data.segmentation import ScenePair
 from paretoda.data.segmentation.translation import TRANSLATIONS, Translation
@@ -118,7 +118,7 @@ def _squares(pair: ScenePair, part: Part, plan: CyclePlan, seed: int) -> Callabl
     rows, places = (pair.source if part == "source" else pair.target), pair.positions(part)
 
     def of_step(step: int) -> Tensor:
-        own = derived_seed(seed, f"cyclegan-{part}", step)
+        own = derive_seed(seed, f"cyclegan-{part}", step)
         chosen = np.random.default_rng(own).integers(len(places), size=plan.batch)
         return random_patches(rows.pixels(places[chosen]), plan.batch, plan.patch, own)(step)
 
