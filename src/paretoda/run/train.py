@@ -74,7 +74,7 @@ def train(
             first = _go_on(step, directory, candidates, tolerant, say)
             if first > settings.steps:
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
-        processes.first(step.modules().state_dict().values())
+        processes.broadcast(step.modules().state_dict().values())
         history = _history(directory, first, writes=writes)
 
         def record(taken: int, report: Report) -> None:
@@ -94,7 +94,7 @@ def train(
                 tracker.scores(taken, candidates.scores[-1])
             if directory is not None and saved:
                 # Where sums on GPUs differ in the last bits, the heads go on from the same ones again.
-                processes.first(step.modules().state_dict().values())
+                processes.broadcast(step.modules().state_dict().values())
                 if writes:
                     directory.sync_metrics()
                     tracker.flush()
@@ -133,7 +133,7 @@ def _go_on(
     tolerant.skipped = state["extra"].get("skipped", 0)
     if type(tolerant.skipped) is not int or tolerant.skipped < 0:
         raise CheckpointError("the checkpoint does not say how many steps were left out; start again with --overwrite")
-    if len(set(step.processes.numbers(first))) > 1:
+    if len(set(step.processes.gather_numbers(first))) > 1:
         raise CheckpointError(f"the processes read different checkpoints in {directory.path}: put it on a shared disk")
     return first
 

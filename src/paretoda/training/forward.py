@@ -89,7 +89,7 @@ def make_batch_split(step: Step, *counts: int) -> BatchSplit | None:
     """
     if step.processes.size == 1:
         return None
-    *rows, chance = zip(*step.processes.numbers(*counts, _chance(step.device)), strict=True)
+    *rows, chance = zip(*step.processes.gather_numbers(*counts, _chance(step.device)), strict=True)
     if len(set(chance)) > 1:
         raise ValueError(
             "the processes have drawn different random numbers: seed them alike before every step, and let the "
@@ -108,7 +108,7 @@ def gather_domain_rows(shares: BatchSplit | None, *tensors: tuple[Tensor, int]) 
     """These tensors of all processes, each given with the part of the batch that it belongs to."""
     if shares is None:
         return [tensor for tensor, _ in tensors]
-    return [shares.processes.gather(tensor, shares.of_part(part)) for tensor, part in tensors]
+    return [shares.processes.gather(tensor, shares.counts_of(part)) for tensor, part in tensors]
 
 
 @torch.no_grad()
@@ -131,6 +131,6 @@ def encode_guide(step: Step, batch: Batch) -> tuple[Target, Pass]:
     with split_batch(step.model.encoder, shares):
         features, made = step.encoding.held_out(batch.guide, len(batch.target))
     if shares is not None:
-        features = made = shares.joined(features)
+        features = made = shares.gather_features(features)
     (index,) = gather_domain_rows(shares, (batch.guide_index, 0))
     return Target(features, step.model.head(features), index, batch.guide), made
