@@ -159,7 +159,7 @@ def _show(screen: Console, bench: Bench, suite: Suite, look: TableStyle) -> None
     command = shlex.join(["paretoda", *sys.argv[1:]])
     title = f"ParetoDA bench {out.resolve().name}"
     write_text(
-        out / "report.html", render_bench_page(rows, title=title, look=look, command=command, measure=suite.measure)
+        out / "report.html", render_bench_page(rows, title=title, style=look, command=command, measure=suite.measure)
     )
     for sentence in told(rows):
         screen.result()

@@ -119,7 +119,9 @@ def _of_scenes(
     found = measured(model, samples, told=screen.progress)
     screen.progress.stop()
     oracle = overlap_of(model, found.scores, "target (oracle)", oracle=True)
-    return replace(pictures, scenes=cards_of(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps])
+    return replace(
+        pictures, map_cards=cards_of(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
+    )
 
 
 def _with_oracle(pictures: Pictures, model: Predictor, labelled: str, screen: Console) -> Pictures:

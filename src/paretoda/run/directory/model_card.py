@@ -29,6 +29,6 @@ def write_card(directory: RunDirectory, facts: RunFacts, model: Predictor | Scen
 
 def _of(model: Predictor | ScenePredictor) -> CardFacts:
     if isinstance(model, ScenePredictor):
-        return CardFacts(model.classes, "image-segmentation")
+        return CardFacts(model.classes, "image-segmentation", output="FOLDER")
     task = "tabular-classification" if isinstance(model.transform, FeatureTransform) else "image-classification"
     return CardFacts(model.classes, task, model.temperature)

@@ -101,7 +101,7 @@ def pictures_of_scenes(model: ScenePredictor, inputs: SceneInputs, confidences: 
     if held_out:
         found = measured(inputs.for_source(model), inputs.pair.source.samples, held_out)
         overlaps = [overlap_of(model, found.scores, "held-out source", oracle=False)]
-    return Pictures(scenes=cards_of(model, inputs.pair.target.samples, confidences), overlaps=overlaps)
+    return Pictures(map_cards=cards_of(model, inputs.pair.target.samples, confidences), overlaps=overlaps)
 
 
 def pictures_of_run(directory: RunDirectory, model: ScenePredictor, facts: RunFacts) -> Pictures:
