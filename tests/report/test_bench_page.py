@@ -74,7 +74,7 @@ def test_every_colour_of_the_page_is_defined_in_it() -> None:
 
 def test_everything_is_on_the_page() -> None:
     look = TableStyle(oracle=frozenset({"seer"}), references={"paper": {"A": 0.7}})
-    page = render_bench_page([*rows(), row("seer", "A", 0, 0.9), row("bad", "A", 0, None)], title="t", look=look)
+    page = render_bench_page([*rows(), row("seer", "A", 0, 0.9), row("bad", "A", 0, None)], title="t", style=look)
     headings = ["Chosen without", "After the last", "Against sum", "Against the plain sum", "Average ranks"]
     for heading in [*headings, "Task by task", "Cost", "Moves", "Failures", "Settings that differ", "Versions"]:
         assert f"<h2>{heading}" in page, heading

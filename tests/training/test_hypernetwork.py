@@ -107,7 +107,7 @@ def test_a_trained_network_lowers_at_each_corner_the_loss_of_that_corner():
         step.model.prefer(corner)
         step.model.train()
         with torch.no_grad():
-            table.append(step.look(batch).losses)
+            table.append(step.view(batch).losses)
     for place, name in enumerate(LOSSES):
         values = [float(row[name]) for row in table]
         assert min(range(3), key=values.__getitem__) == place

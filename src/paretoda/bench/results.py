@@ -53,7 +53,7 @@ def write_results(request: BenchRequest, bench: Bench, command: str) -> BenchRes
         tables.append(_write_table(out / "classes", make_table(split_by_class(rows)), by_class))
     title = f"ParetoDA bench {out.resolve().name}"
     write_text(
-        out / "report.html", render_bench_page(rows, title=title, look=style, command=command, measure=suite.measure)
+        out / "report.html", render_bench_page(rows, title=title, style=style, command=command, measure=suite.measure)
     )
     failures = [f"{describe_run(row)} failed: {row['error']}" for row in made if "error" in row]
     return BenchResults(tables, describe_tuned_weights(rows), failures, len(made))

@@ -1,4 +1,4 @@
-"""Several processes, started by torchrun, join for one run; when one of them is lost, the others can say so."""
+"""The process group of a run that torchrun started; when a process is lost, the others can say so."""
 
 from __future__ import annotations
 
@@ -24,42 +24,49 @@ from paretoda.errors import SettingsError
 Made = TypeVar("Made")
 
 _PATIENCE = timedelta(hours=2)
-"""For a process that is alive but busy, for example with the features of a frozen backbone; a dead one is noticed."""
+"""Time limit for a process that is busy, for example with the features of a frozen backbone; a dead one is noticed."""
 _SOON = timedelta(seconds=5)
-_joined: list[Messages] = []
+_open_groups: list[Messages] = []
 _runs = count()
 
 
 class OtherProcessError(ValueError):
-    """Another process could not begin; the message is its reason."""
+    """Another process could not start; the message gives its reason."""
 
 
 @contextmanager
 def process_group() -> Iterator[Processes]:
-    """The processes that torchrun started, or of a group that is there already; one that is alone otherwise."""
+    """Yield the processes that torchrun started, or of a group that exists already; otherwise a single process.
+
+    Raises:
+        LostProcessError: Another process has ended or does not answer.
+    """
     if current_processes().size > 1 or int(os.environ.get("WORLD_SIZE", "1")) == 1:
         yield current_processes()
         return
     processes = _join()
     try:
-        with _heard_signals():
+        with _sigterm_as_error():
             yield processes
     except LostProcessError as error:
-        raise LostProcessError(*_joined[-1].story()) from error
+        raise LostProcessError(*_open_groups[-1].explain_loss()) from error
     except BaseException as error:
-        _joined[-1].leave(str(error))
+        _open_groups[-1].leave_reason(str(error))
         raise
-    _joined.pop()
+    _open_groups.pop()
     dist.destroy_process_group()
 
 
 def run_on_all_ranks(processes: Processes, work: Callable[[], Made], *, first_alone: bool = False) -> Made:
-    """What the work gives; where it fails in one process, it fails in all of them, before anyone waits for anyone.
+    """Return the result of the work; where it fails in one process, it fails in all, before any waits for another.
 
     Args:
-        processes: that all do the work.
-        work: in which no process waits for another.
-        first_alone: the others begin when the first has finished, and find in a cache what it has left there.
+        processes: Processes that all do the work.
+        work: Work in which no process waits for another.
+        first_alone: Whether the others start when the first has finished, to find its results in a cache.
+
+    Raises:
+        OtherProcessError: The work failed in another process.
     """
     made: Made | None = None
     failure: Exception | None = None
@@ -72,34 +79,45 @@ def run_on_all_ranks(processes: Processes, work: Callable[[], Made], *, first_al
     if first_alone and not processes.rank:
         processes.any(False)
     if processes.size > 1:
-        told = _texts(processes, "" if failure is None else f"{type(failure).__name__}: {failure}")
-        rank = next((rank for rank, text in enumerate(told) if text), None)
+        failures = _gather_texts(processes, "" if failure is None else f"{type(failure).__name__}: {failure}")
+        rank = next((rank for rank, text in enumerate(failures) if text), None)
         if failure is None and rank is not None:
-            failure = OtherProcessError(f"{process_name(rank, processes.size)} could not begin ({told[rank]})")
+            failure = OtherProcessError(f"{process_name(rank, processes.size)} could not begin ({failures[rank]})")
     if failure is not None:
         raise failure
-    return made  # type: ignore[return-value]  # it was made
+    return made  # type: ignore[return-value]  # without a failure there is a result
 
 
 def is_joined() -> bool:
-    """Whether this process has met the others, and they have not parted in peace."""
-    return bool(_joined)
+    """Return whether the process group is initialised and not yet closed."""
+    return bool(_open_groups)
 
 
 def mark_as_reported() -> None:
-    """The first process has told the user what is to be told: the others may end."""
-    for words in _joined:
-        words.put("told", "")
+    """Tell the other processes that the first has reported the error to the user, so that they may end."""
+    for messages in _open_groups:
+        messages.put("reported", "")
 
 
 def wait_for_report() -> None:
-    """Give the first process a moment to tell the user: when any process ends with an error, torchrun ends all."""
-    for words in _joined:
-        words.known("told", _SOON)
+    """Wait for a moment until the first process has reported the error to the user.
+
+    When any process ends with an error, torchrun ends all of them.
+    """
+    for messages in _open_groups:
+        messages.wait_for("reported", _SOON)
 
 
 def device_of_rank(name: str, processes: Processes) -> str:
-    """The device of this process: with several, each has its own GPU."""
+    """Return the device of this process: with several processes, each has its own GPU.
+
+    Args:
+        name: Device of the settings.
+        processes: Processes of the run.
+
+    Raises:
+        SettingsError: One GPU is named for several processes.
+    """
     if processes.size == 1 or name == "cpu":
         return name
     if name not in ("auto", "cuda"):
@@ -116,13 +134,13 @@ def _join() -> Processes:
     backend = "cpu:gloo,cuda:nccl" if gpus else "gloo"
     dist.init_process_group(backend, store=PrefixStore("group", run), rank=rank, world_size=size, timeout=_PATIENCE)
     processes = Processes(rank, size)
-    _joined.append(Messages(PrefixStore("words", run), processes))
+    _open_groups.append(Messages(PrefixStore("messages", run), processes))
     return processes
 
 
 @cache
 def _store() -> tuple[Any, int, int]:
-    """The store that torchrun keeps, this process's rank, and how many there are; one for all runs of the process."""
+    """Return torchrun's store, this process's rank and the number of processes, once for all runs."""
     found: tuple[Any, int, int] = next(iter(rendezvous("env://", timeout=_PATIENCE)))
     return found
 
@@ -131,10 +149,10 @@ def _local_rank() -> int:
     return int(os.environ.get("LOCAL_RANK", "0"))
 
 
-def _texts(processes: Processes, own: str) -> list[str]:
-    """A text of every process."""
+def _gather_texts(processes: Processes, own: str) -> list[str]:
+    """Return a text of every process."""
     rows = torch.tensor(list(own.encode()), dtype=torch.uint8)
-    counts = [length for (length,) in processes.numbers(len(rows))]
+    counts = [length for (length,) in processes.gather_numbers(len(rows))]
     if not max(counts):
         return [""] * processes.size
     found = bytes(processes.gather(rows, counts).tolist())
@@ -143,17 +161,17 @@ def _texts(processes: Processes, own: str) -> list[str]:
 
 
 @contextmanager
-def _heard_signals() -> Iterator[None]:
-    """Inside, SIGTERM, which torchrun sends to all when one of them has ended, is an error that can be told."""
+def _sigterm_as_error() -> Iterator[None]:
+    """Inside, SIGTERM, which torchrun sends to all when one process has ended, raises an error."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
-    def ended(_number: int, _frame: object) -> NoReturn:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows only tells it
+    def raise_lost(_number: int, _frame: object) -> NoReturn:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once is enough: what follows only reports it
         raise LostProcessError("told to stop")
 
-    before = signal.signal(signal.SIGTERM, ended)
+    before = signal.signal(signal.SIGTERM, raise_lost)
     try:
         yield
     except LostProcessError:

@@ -91,7 +91,7 @@ def scatter_rows(rows: list[Row], like: Sequence[Tensor], processes: Processes) 
             if tensor is not None:
                 flat[starts[index] : starts[index] + tensor.numel()] = tensor.detach().reshape(-1)
                 row[index] = None
-        own = processes.scatter_sum(flat)
+        own = processes.reduce_scatter(flat)
         found.append([])
         for start, tensor, known in zip(starts, like, there, strict=True):
             first, last = max(start - offset, 0), min(start + tensor.numel() - offset, length)

@@ -1,1 +1,1 @@
-"""Files: written whole or not at all, read within limits, locked while somebody works on them."""
+"""Files: written atomically, read within limits, locked while a process works on them."""

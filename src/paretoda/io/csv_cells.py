@@ -1,4 +1,4 @@
-"""Tables as CSV text: quoted where it must be, and without cells that a spreadsheet would run as formulas."""
+"""Tables as CSV text: quoted where necessary, and without cells that a spreadsheet would run as formulas."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ _QUOTED = frozenset(',"\r\n')
 
 
 def csv_text(rows: Iterable[Sequence[object]]) -> str:
-    """The rows as CSV, one line each; a text that would be a formula begins with an apostrophe.
+    r"""Return the rows as CSV, one line each; a text that would be a formula begins with an apostrophe.
 
-    Not csv.writer, which leaves a carriage return unquoted where lines end without one.
+    csv.writer is not used because it leaves a carriage return unquoted where lines end without one.
+
+    >>> csv_text([["name", "value"], ["=A1", 2]])
+    "name,value\n'=A1,2\n"
     """
     return "".join(f"{_line(row)}\n" for row in rows)
 
 
 def _line(row: Sequence[object]) -> str:
-    return ",".join(map(_cell, row)) or '""'  # an empty line would be no row
+    return ",".join(map(_cell, row)) or '""'  # an empty line would not be a row
 
 
 def unescape_cell(cell: str) -> str:
-    """The text that became this cell."""
+    """Return the text that became this cell."""
     return cell[1:] if cell.startswith(_MARK) and _would_run(cell[1:]) else cell
 
 
@@ -35,7 +38,7 @@ def _cell(value: object) -> str:
 
 
 def _would_run(text: str) -> bool:
-    """Whether a spreadsheet takes it for a formula; marked texts count, so that marking can be undone."""
+    """Return whether a spreadsheet takes a text for a formula; marked texts count, so that marking can be undone."""
     bare = text.lstrip(_MARK)
     return bare.startswith(_FORMULA) and not _is_number(bare)
 

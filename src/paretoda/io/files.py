@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and lines that are appended whole or not at all."""
+"""Files that appear complete or not at all, and lines that are appended complete or not at all."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 _PART = ".part"
-"""How the name of a file that is being written ends; it begins with a dot."""
+"""End of the name of a file that is being written; the name begins with a dot."""
 
 
 @contextmanager
 def attribute_errors(path: Path) -> Iterator[None]:
-    """An error of the operating system inside names this file: a failed write names none, a temporary file its own."""
+    """Inside, errors of the operating system name this file.
+
+    A failed write names no file, and a failure with a temporary file names that one.
+    """
     try:
         yield
     except OSError as error:
@@ -26,7 +29,17 @@ def attribute_errors(path: Path) -> Iterator[None]:
 
 @contextmanager
 def atomic_file(path: Path) -> Iterator[BinaryIO]:
-    """A binary file to write; it gets its name only when everything is on the disk."""
+    """Open a binary file for writing; it gets its name only when everything is on the disk.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "facts.txt"
+    >>> with atomic_file(path) as file:
+    ...     _ = file.write(b"all")
+    ...     path.exists()
+    False
+    >>> path.read_bytes()
+    b'all'
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with attribute_errors(path):
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=_PART, dir=path.parent)
@@ -43,7 +56,7 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def sync_file(file: BinaryIO) -> None:
-    """Everything that was written is on the disk when this returns."""
+    """Return when everything that was written to the file is on the disk."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -57,23 +70,27 @@ def _sync_folder(folder: Path) -> None:
 
 
 def find_unfinished(folder: Path) -> list[Path]:
-    """Files that a killed process was writing here or below; nobody else may be at work."""
+    """Return files that a killed process was writing in this folder or below; no other process may be at work."""
     return [path for path in folder.rglob(f".*{_PART}") if path.is_file()]
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write a text file whole."""
+    """Write a text file atomically."""
     with atomic_file(path) as file:
         file.write(text.encode("utf-8"))
 
 
 def write_json(path: Path, value: Any) -> None:
-    """Write a JSON file whole, keys in order, so that equal values give equal bytes."""
+    """Write a JSON file atomically, with sorted keys, so that equal values give equal bytes."""
     write_text(path, json.dumps(value, indent=2, sort_keys=True, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def parse_json(text: str | bytes) -> Any:
-    """What a JSON text holds; whatever is wrong with it, depth included, is a ValueError."""
+    """Return what a JSON text holds.
+
+    Raises:
+        ValueError: The text is no JSON, or is nested too deeply.
+    """
     try:
         return json.loads(text)
     except RecursionError as error:
@@ -81,12 +98,12 @@ def parse_json(text: str | bytes) -> Any:
 
 
 def append_line(path: Path, line: str, *, sync: bool) -> None:
-    """Append a line; where the disk is full, what was written of it is taken back.
+    """Append a line; where the disk is full, what was written of it is removed.
 
     Args:
-        path: of the file.
-        line: without its end.
-        sync: whether it is on the disk when this returns, not only safe from the end of this process.
+        path: Path of the file.
+        line: Line without its end.
+        sync: Whether the line is on the disk when this returns, and not only safe from the end of this process.
     """
     with attribute_errors(path), path.open("ab", buffering=0) as file:
         start, data = file.tell(), f"{line}\n".encode()
@@ -103,7 +120,7 @@ def append_line(path: Path, line: str, *, sync: bool) -> None:
 
 @contextmanager
 def atomic_folder(path: Path) -> Iterator[Path]:
-    """An empty folder to fill; it gets its name only when everything is in it, unless another process was first."""
+    """Yield an empty folder to fill; it gets its name when it is complete, unless another process was faster."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=f".{path.name}.", dir=path.parent) as name:
         fresh = Path(name) / path.name

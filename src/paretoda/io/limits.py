@@ -1,6 +1,6 @@
-"""How much a file may unpack to: a small file from a stranger must not fill the memory.
+"""Limits on what a file may unpack to: a small file from an untrusted source must not fill the memory.
 
-The limits are the environment's, not settings of a run: a run's own files must not be able to lift them.
+The limits come from the environment, not from the settings of a run, because a run's own files must not raise them.
 """
 
 from __future__ import annotations
@@ -11,24 +11,23 @@ from pathlib import Path
 from paretoda.errors import DataError
 
 PIXELS = "PARETODA_MAX_IMAGE_PIXELS"
-"""Lifts the limit of an image; `paretoda --max-image-pixels N` sets it."""
+"""Environment variable that raises the limit of an image; `paretoda --max-image-pixels N` sets it."""
 UNPACKED = "PARETODA_MAX_UNPACKED_BYTES"
-"""Lifts the limit of an archive; `paretoda --max-unpacked-bytes N` sets it."""
+"""Environment variable that raises the limit of an archive; `paretoda --max-unpacked-bytes N` sets it."""
 
+_DEFAULTS = {PIXELS: 89_478_485, UNPACKED: 2**32}  # Pillow's own limit; 4 GiB
+_ORDINARY_RATIO = 20  # ordinary data unpack to at most this many times their size in the file
 LONGEST_SIDE = 8192
 """The longest side, in pixels, that images are resized to."""
 
-_USUAL = {PIXELS: 89_478_485, UNPACKED: 2**32}  # Pillow's own limit; 4 GiB
-_PACKED = 20  # data that are merely large unpack to no more than so many times their size in the file
-
 
 def max_pixels() -> int:
-    """Pixels that an image may have."""
+    """Return the number of pixels that an image may have."""
     return _limit(PIXELS)
 
 
 def check_pixels(width: int, height: int, path: Path) -> None:
-    """Raise where an image has more pixels than allowed."""
+    """Raise a `DataError` where an image has more pixels than allowed."""
     if width * height > (most := max_pixels()):
         raise DataError(
             f"{path} has {width}x{height} pixels, more than the {most} that are allowed; shrink it, or trust it with "
@@ -37,14 +36,14 @@ def check_pixels(width: int, height: int, path: Path) -> None:
 
 
 def check_unpacked(size: int, packed: int, what: str) -> None:
-    """Raise where something packed would fill the memory or the disk.
+    """Raise a `DataError` where something packed would fill the memory or the disk.
 
     Args:
-        size: bytes after unpacking.
-        packed: bytes in the file.
-        what: an error calls it so.
+        size: Bytes after unpacking.
+        packed: Bytes in the file.
+        what: Name of it in error messages.
     """
-    if size > _PACKED * packed and size > (most := _limit(UNPACKED)):
+    if size > _ORDINARY_RATIO * packed and size > (most := _limit(UNPACKED)):
         raise DataError(
             f"{what} unpacks from {packed} to {size} bytes, more than the {most} that are allowed; if you trust it, "
             f"lift the limit with `paretoda --max-unpacked-bytes {size} …` or {UNPACKED}"
@@ -54,7 +53,7 @@ def check_unpacked(size: int, packed: int, what: str) -> None:
 def _limit(name: str) -> int:
     text = os.environ.get(name, "").strip()
     if not text:
-        return _USUAL[name]
+        return _DEFAULTS[name]
     if not (text.isascii() and text.isdecimal() and len(text) < 19):
         raise DataError(f"{name} is {text[:40]!r}; it must be a whole number")
     return int(text)

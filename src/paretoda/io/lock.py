@@ -1,7 +1,7 @@
-"""One process at a time in a directory: a lock that the system releases however its holder ends.
+"""A lock that allows one process at a time in a directory; the system releases it however its holder ends.
 
-It is flock(2), so it never goes stale. Over NFS it holds from Linux 2.6.12 on, where the server offers locks; on a
-network drive without them two machines can still meet in one directory.
+It is flock(2), so it never becomes stale. Over NFS it works from Linux 2.6.12 on, where the server offers locks; on a
+network drive without them two machines can still use one directory at the same time.
 """
 
 from __future__ import annotations
@@ -27,24 +27,27 @@ def lock_directory(directory: Path, job: str) -> Iterator[None]:
     """Inside, no other process works in the directory, which must exist.
 
     Args:
-        directory: of a run or a benchmark.
-        job: what works there, for the sentence that the second one gets.
+        directory: Directory of a run or a benchmark.
+        job: What works there, for the error message of the second process.
+
+    Raises:
+        RunError: Another process holds the lock.
     """
     path = directory / NAME
     with attribute_errors(path):
-        file = _opened(path, job)
+        file = _open_locked(path, job)
     with file:
-        with suppress(OSError):  # a full disk: only the sentence would be poorer
+        with suppress(OSError):  # with a full disk, only the error message lacks detail
             file.truncate(0)
             file.write(f"process {os.getpid()} on {platform.node()}".encode())
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # still held: who opened it meanwhile finds another file at its name
+            path.unlink(missing_ok=True)  # still locked: who opened it meanwhile finds another file under its name
 
 
-def _opened(path: Path, job: str) -> FileIO:
-    """The file at this name, locked; one that its holder removed between opening and locking is opened anew."""
+def _open_locked(path: Path, job: str) -> FileIO:
+    """Return the locked file; one that its holder removed between opening and locking is opened again."""
     while True:
         file = path.open("a+b", buffering=0)  # no buffer that closing would try to write to a full disk
         try:
@@ -70,6 +73,6 @@ def _is_at(file: FileIO, path: Path) -> bool:
 
 
 def _holder(file: FileIO) -> str:
-    """Who holds it; it may not have written its name yet."""
+    """Return who holds the lock; the holder may not have written its name yet."""
     file.seek(0)
     return file.read(200).decode("utf-8", errors="replace").strip() or "another process"

@@ -12,7 +12,11 @@ from paretoda.errors import SettingsError
 
 
 def read_toml(path: Path) -> dict[str, Any]:
-    """The settings of a config file."""
+    """Return the settings of a config file.
+
+    Raises:
+        SettingsError: There is no such file, or it is no TOML.
+    """
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
     except FileNotFoundError as error:
@@ -24,7 +28,11 @@ def read_toml(path: Path) -> dict[str, Any]:
 
 
 def to_toml(values: Mapping[str, Any]) -> str:
-    """Flat settings as TOML: strings, numbers, booleans and lists of them; None is left out."""
+    r"""Return flat settings as TOML: strings, numbers, booleans and lists of them; None is left out.
+
+    >>> to_toml({"steps": 100, "method": "dann", "clip": None})
+    'steps = 100\nmethod = "dann"\n'
+    """
     return "".join(
         f"{key} = {json.dumps(list(value) if isinstance(value, tuple) else value, ensure_ascii=False)}\n"
         for key, value in values.items()

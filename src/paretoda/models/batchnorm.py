@@ -47,7 +47,7 @@ def encode(
     """
     if bn == "joint":
         features = _forward(encoder, torch.cat([source, target]), shares)
-        border = len(source) if shares is None else sum(shares.of_part(0))
+        border = len(source) if shares is None else sum(shares.counts_of(0))
         return features[:border], features[border:]
     if bn == "per-domain":
         with frozen_statistics(encoder):
@@ -59,7 +59,7 @@ def encode(
 def _forward(encoder: nn.Module, inputs: Tensor, shares: BatchSplit | None) -> Tensor:
     with split_batch(encoder, shares):
         features: Tensor = encoder(inputs)
-    return features if shares is None else shares.joined(features)
+    return features if shares is None else shares.gather_features(features)
 
 
 def encode_held_out(encoder: nn.Module, inputs: Tensor, *, statistics: Literal["batch", "running"] = "batch") -> Tensor:

@@ -1,1 +1,1 @@
-"""Reports: one self-contained page from plain values; nothing here trains, and nothing here asks the network."""
+"""Reports: self-contained pages from plain values; nothing here trains or uses the network."""

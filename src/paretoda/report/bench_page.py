@@ -1,4 +1,4 @@
-"""The page of a benchmark: one file, no network, every name escaped."""
+"""The page of a benchmark: one file that needs no network; every name is escaped."""
 
 from __future__ import annotations
 
@@ -16,61 +16,67 @@ from paretoda.report.tables import PLAIN, Row, Table, TableStyle, format_lines, 
 
 
 def render_bench_page(
-    rows: Iterable[Row], *, title: str, look: TableStyle = PLAIN, command: str = "", measure: str = "accuracy"
+    rows: Iterable[Row], *, title: str, style: TableStyle = PLAIN, command: str = "", measure: str = "accuracy"
 ) -> str:
-    """The HTML of a benchmark's results.
+    """Return the HTML of a benchmark's results.
 
     Args:
-        rows: see `paretoda.report.tables.make_table`; may also have a `command` that repeats the run.
-        title: of the page.
-        look: oracles and published numbers; without a base, source-only or else the first row is it.
-        command: that repeats everything.
-        measure: key of the numbers.
+        rows: See `paretoda.report.tables.make_table`; a row may also have a `command` that repeats the run.
+        title: Title of the page.
+        style: Oracles and published numbers; without a base, source-only or else the first row is the base.
+        command: Command that repeats everything.
+        measure: Key of the numbers.
+
+    Raises:
+        ValueError: There are no runs.
     """
     runs = keep_latest(rows)
     if not runs:
         raise ValueError("there are no runs to report: the benchmark has not finished any")
     chosen, last = make_table(runs, measure=measure), make_table(runs, kind="last", measure=measure)
-    base = look.base or find_base_row(runs)
-    look = replace(look, base=base)
+    base = style.base or find_base_row(runs)
+    style = replace(style, base=base)
     others = {name: base for name in chosen.rows if name != base}
     families = [(f"Against {base}", others), ("Against the plain sum of the losses", find_plain_sums(runs))]
     apart = {name: paired_differences(chosen.runs(name), chosen.runs(base)) for name in others}
-    ranking = _ranked(chosen, look)
+    ranking = _rank_complete(chosen, style)
     facts = {
-        "short": _short(chosen, look),
+        "short": _summarise(chosen, style),
         "tables": [
-            (heading, [*table.columns, "average"], format_lines(table, look), make_notes(table, look))
+            (heading, [*table.columns, "average"], format_lines(table, style), make_notes(table, style))
             for heading, table in (("Chosen without target labels", chosen), ("After the last step", last))
         ],
-        "comparisons": [(heading, _compared(chosen, who, look)) for heading, who in families if who],
+        "comparisons": [(heading, _compare_partners(chosen, who, style)) for heading, who in families if who],
         "picture": draw_ranks(ranking) if ranking else "",
         "panels": draw_differences({name: tasks for name, tasks in apart.items() if tasks}),
-        "costs": _costs(runs, base),
-        "moves": _moves(runs),
+        "costs": _measure_costs(runs, base),
+        "moves": _share_moves(runs),
         "failures": [row for row in runs if "error" in row],
-        "settings": _settings(runs),
-        "versions": _versions(runs),
+        "settings": _compare_settings(runs),
+        "versions": _collect_versions(runs),
         "points": format_points,
         "p_text": format_p,
         "commands": list(filter(None, dict.fromkeys([command, *(str(row.get("command") or "") for row in runs)]))),
     }
-    return render_template(
-        "bench.html", title=title, base=base, table=chosen, runs=runs, ranking=ranking, look=look, **facts
-    )
+    return render_template("bench.html", title=title, base=base, table=chosen, runs=runs, ranking=ranking, **facts)
 
 
 def find_base_row(runs: Sequence[Row]) -> str:
-    """The source-only row if there is one, otherwise the first."""
+    """Return the source-only row if there is one, otherwise the first."""
     alone = [row for row in runs if row["name"] == "source-only" or _losses(row) == ("source-only", "none")]
     return str((alone or runs)[0]["name"])
 
 
 def find_plain_sums(runs: Sequence[Row]) -> dict[str, str]:
-    """Contender -> the one that adds up the same losses with equal weights; where only one does, all go with it."""
+    """Return contender -> the contender that adds up the same losses with equal weights.
+
+    Where only one contender is a plain sum, all are compared with it.
+    """
     losses = {row["name"]: _losses(row) for row in runs if _losses(row) not in (None, ("source-only", "none"))}
-    told = {row["name"]: row.get("settings") or {} for row in runs if row["name"] in losses}
-    equal = [name for name in told if told[name].get("scheme") == "linear" and not told[name].get("loss_weights")]
+    settings = {row["name"]: row.get("settings") or {} for row in runs if row["name"] in losses}
+    equal = [
+        name for name in settings if settings[name].get("scheme") == "linear" and not settings[name].get("loss_weights")
+    ]
     sums = {losses[name]: name for name in reversed(equal)}
     only = equal[0] if len(sums) == 1 else None
     partners = {name: sums.get(pair, only) for name, pair in losses.items()}
@@ -78,47 +84,55 @@ def find_plain_sums(runs: Sequence[Row]) -> dict[str, str]:
 
 
 def format_points(value: float) -> str:
-    """A difference of fractions in points, with its sign; a dash where there is none."""
+    """Format a difference of fractions in points, with its sign; a dash where there is none.
+
+    >>> format_points(0.0123)
+    '+1.2'
+    """
     return "–" if isnan(value) else f"{100 * value:+.1f}".replace("-0.0", "+0.0").replace("-", "−")  # noqa: RUF001
 
 
 def format_p(pair: Paired) -> str:
-    """The corrected p value, or a dash where one task (or run) can say nothing."""
+    """Format the corrected p value; a dash where a single task (or run) allows no test."""
     if pair.smallest_p >= 1:
         return "–"  # noqa: RUF001
     return "< 0.001" if pair.p_holm < 0.001 else f"{pair.p_holm:.3f}"
 
 
 def _losses(row: Row) -> tuple[str, str] | None:
-    told = row.get("settings") or {}
-    return (str(told["method"]), str(told.get("target_loss", "none"))) if "method" in told else None
+    settings = row.get("settings") or {}
+    return (str(settings["method"]), str(settings.get("target_loss", "none"))) if "method" in settings else None
 
 
-def _compared(table: Table, partners: Mapping[str, str], look: TableStyle) -> list[tuple[str, str, Paired, Paired]]:
-    """Name, partner, and the comparison over tasks and over runs; without oracles."""
-    pairs = {name: (table.runs(name), table.runs(other)) for name, other in partners.items() if name not in look.oracle}
+def _compare_partners(
+    table: Table, partners: Mapping[str, str], style: TableStyle
+) -> list[tuple[str, str, Paired, Paired]]:
+    """Return name, partner, and the comparison over tasks and over runs; without oracles."""
+    pairs = {
+        name: (table.runs(name), table.runs(other)) for name, other in partners.items() if name not in style.oracle
+    }
     tasks = correct_p_values({name: found for name, pair in pairs.items() if (found := compare(*pair))})
     runs = correct_p_values({name: found for name, pair in pairs.items() if (found := compare(*pair, by="run"))})
     return [(name, partners[name], found, runs[name]) for name, found in tasks.items()]
 
 
-def _ranked(table: Table, look: TableStyle) -> Ranking | None:
-    """Of the contenders that have every task that somebody has; None below two."""
+def _rank_complete(table: Table, style: TableStyle) -> Ranking | None:
+    """Rank the contenders that have every task that any has; None below two contenders."""
     tasks = [task for task in table.columns if any((row, task) in table.values for row in table.rows)]
-    rivals = {row: table.cells(row)[:-1] for row in table.rows if row not in look.oracle}
+    rivals = {row: table.cells(row)[:-1] for row in table.rows if row not in style.oracle}
     means = {row: [cell.mean for cell in cells if cell] for row, cells in rivals.items()}
     whole = {row: values for row, values in means.items() if tasks and len(values) == len(tasks)}
     return rank_contenders(whole) if len(whole) > 1 else None
 
 
-def _short(table: Table, look: TableStyle) -> list[str]:
-    """The result in a sentence or two."""
-    totals = {row: total for row in table.rows if (total := table.cells(row)[-1]) and row not in look.oracle}
+def _summarise(table: Table, style: TableStyle) -> list[str]:
+    """Return the result in a sentence or two."""
+    totals = {row: total for row in table.rows if (total := table.cells(row)[-1]) and row not in style.oracle}
     if not totals:
         return ["No contender has a result on every task, so there is no average."]
     best = max(totals, key=lambda row: totals[row].mean)
     said = [f"Best average: {best}, {totals[best]} %."]
-    base = str(look.base)
+    base = str(style.base)
     pair = compare(table.runs(best), table.runs(base)) if best != base else None
     if pair:
         interval = (
@@ -129,8 +143,8 @@ def _short(table: Table, look: TableStyle) -> list[str]:
     return said
 
 
-def _costs(runs: Sequence[Row], base: str) -> list[tuple[str, float, float | None, str]]:
-    """Name, median seconds, median ratio to the base's same runs, and the median step that was chosen."""
+def _measure_costs(runs: Sequence[Row], base: str) -> list[tuple[str, float, float | None, str]]:
+    """Return name, median seconds, median ratio to the base's same runs, and the median step that was chosen."""
     seconds: dict[str, dict[tuple[str, int], float]] = {}
     steps: dict[str, list[int]] = {}
     for row in runs:
@@ -146,8 +160,8 @@ def _costs(runs: Sequence[Row], base: str) -> list[tuple[str, float, float | Non
     return found
 
 
-def _moves(runs: Sequence[Row]) -> list[tuple[str, list[tuple[str, float]]]]:
-    """Name, and (move, share of the steps), the most frequent first."""
+def _share_moves(runs: Sequence[Row]) -> list[tuple[str, list[tuple[str, float]]]]:
+    """Return name, and (move, share of the steps), the most frequent first."""
     counted: dict[str, Counter[str]] = {}
     for row in runs:
         counted.setdefault(row["name"], Counter()).update(row.get("moves") or {})
@@ -158,11 +172,11 @@ def _moves(runs: Sequence[Row]) -> list[tuple[str, list[tuple[str, float]]]]:
     ]
 
 
-def _settings(runs: Sequence[Row]) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:
-    """Settings that differ between contenders, each contender's values of them, and the settings that do not differ."""
+def _compare_settings(runs: Sequence[Row]) -> tuple[list[str], dict[str, list[str]], dict[str, str]]:
+    """Return settings that differ, each contender's values of them, and the settings that do not differ."""
     names = list(dict.fromkeys(row["name"] for row in runs))
     keys = dict.fromkeys(key for row in runs for key in row.get("settings") or {} if key != "seed")
-    texts = {key: [_texts(row, key) for row in runs] for key in keys}
+    texts = {key: [_format_setting(row, key) for row in runs] for key in keys}
     values = {
         key: [
             ", ".join(dict.fromkeys(t for t, row in zip(column, runs, strict=True) if row["name"] == name))
@@ -175,13 +189,13 @@ def _settings(runs: Sequence[Row]) -> tuple[list[str], dict[str, list[str]], dic
     return differ, {name: [values[key][place] for key in differ] for place, name in enumerate(names)}, same
 
 
-def _texts(row: Row, key: str) -> str:
+def _format_setting(row: Row, key: str) -> str:
     value = (row.get("settings") or {}).get(key, "")
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _versions(runs: Sequence[Row]) -> dict[str, str]:
-    """Name -> version; several if the runs had several."""
+def _collect_versions(runs: Sequence[Row]) -> dict[str, str]:
+    """Return name -> version, or versions where the runs had several."""
     found: dict[str, dict[str, None]] = {}
     for row in runs:
         for name, version in (row.get("versions") or {}).items():

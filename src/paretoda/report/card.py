@@ -1,4 +1,4 @@
-"""The model card of a run, README.md: what a hub shows of it, from plain values; every name is only text."""
+"""The model card of a run, README.md, as a hub shows it, from plain values; every name is plain text."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from math import isfinite
 from paretoda.report.facts import RunFacts
 
 _SHOWN = 200
-"""Classes on a card, at most."""
+"""Largest number of classes on a card."""
 _LONGEST = 400
-"""Letters of a name or a sentence, at most."""
+"""Largest number of characters of a name or a sentence."""
 _NOT_ACCURACY = (
     "**These scores are no accuracy.** They were computed without a label of the target, each has a scale of its own, "
     "and they serve to compare models on the same data. A model with better scores can be worse. Measure this one on "
     "labelled data of the target before you rely on it."
 )
 _ESCAPED = frozenset("\\`*_{}[]()#+!|")
-"""A backslash in front makes these plain in every Markdown."""
+"""Characters that a backslash makes plain in every Markdown."""
 _ENTITIES = frozenset('<>&"~:@$=^')
-"""These need an entity for it."""
+"""Characters that need an entity to be plain."""
 _BEGINNING = re.compile(r"^([0-9]*)([-.)])|(?i:\b(www)(\.))")
-"""What would begin a list, or an address that is made a link of."""
+"""What would begin a list, or an address that becomes a link."""
 _ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
 _PATHS = ("backbone_weights", "teachers")
 _VERSIONS = ("paretoda", "torch", "numpy", "python")
@@ -33,28 +33,34 @@ _VERSIONS = ("paretoda", "torch", "numpy", "python")
 
 @dataclass(frozen=True)
 class CardFacts:
-    """What a card says beside the facts of the run.
+    """What a card says besides the facts of the run.
 
     Args:
-        classes: names.
-        task: what a hub calls it: "image-classification", "tabular-classification" or "image-segmentation".
-        temperature: that calibrates the confidence; None without one.
+        classes: Names of the classes.
+        task: The hub's name of the task, for example "image-classification".
+        temperature: Temperature that calibrates the confidence; None without one.
+        output: What `predict --out` takes: a file or a folder.
     """
 
     classes: Sequence[str]
     task: str
     temperature: float | None = None
+    output: str = "predictions.csv"
 
 
 def render_model_card(run: RunFacts, card: CardFacts) -> str:
-    """The card as Markdown with a YAML head; the same facts give the same text."""
+    """Return the card as Markdown with a YAML head; the same facts give the same text."""
     parts = [_head(run, card.task), f"# {escape_markdown(run.title)}", _about(run, card.task), _data(run, card.classes)]
     parts += [_use(card), _scores(run), _sentences(run.sentences), _settings(run.settings), _versions(run.environment)]
     return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def escape_markdown(text: str) -> str:
-    """The text as Markdown shows it and does not obey it: no markup, link, HTML or control character is left."""
+    r"""Return the text so that Markdown shows it literally: without markup, links, HTML or control characters.
+
+    >>> escape_markdown("*bold*")
+    '\\*bold\\*'
+    """
     short = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
     plain = "".join(_letter(letter) for letter in " ".join(short.split()))
     return _BEGINNING.sub(lambda found: f"{found[1] or found[3] or ''}\\{found[2] or found[4]}", plain)
@@ -69,7 +75,7 @@ def _letter(letter: str) -> str:
 
 
 def _head(run: RunFacts, task: str) -> str:
-    """What the hub reads. The licence is the user's to choose: it follows from the data."""
+    """Return what the hub reads. The user must choose the licence, because it depends on the data."""
     names = ["domain-adaptation", "unsupervised-domain-adaptation", "multi-objective-optimization"]
     tags = [*names, str(run.settings["method"]), str(run.settings["scheme"])]
     lines = ["library_name: paretoda", f"pipeline_tag: {task}", "tags:"]
@@ -93,8 +99,8 @@ def _about(run: RunFacts, task: str) -> str:
 
 
 def _data(run: RunFacts, classes: Sequence[str]) -> str:
-    """Names of the data, not where they lie; names of the classes."""
-    lines = [f"- {domain}: {escape_markdown(_last(path))}" for domain, path in run.inputs.items()]
+    """Return the names of the data, without their location, and the names of the classes."""
+    lines = [f"- {domain}: {escape_markdown(_file_name(path))}" for domain, path in run.inputs.items()]
     if run.predictions:
         lines.append(f"- samples of the target: {len(run.predictions)}")
     shown = ", ".join(map(escape_markdown, classes[:_SHOWN]))
@@ -102,15 +108,15 @@ def _data(run: RunFacts, classes: Sequence[str]) -> str:
     return "\n".join(["## Data", "", *lines, f"- {len(classes)} classes: {shown}{more}"])
 
 
-def _last(path: str) -> str:
+def _file_name(path: str) -> str:
     return path.replace("\\", "/").rstrip("/").rpartition("/")[2] or path
 
 
 def _use(card: CardFacts) -> str:
-    where = "--out FOLDER" if card.task == "image-segmentation" else "--out predictions.csv"
     text = (
         "## Use\n\n```\npip install paretoda\n"
-        f"paretoda predict . NEW_DATA {where}\nparetoda export . --format onnx   # runs without ParetoDA\n```\n\n"
+        f"paretoda predict . NEW_DATA --out {card.output}\n"
+        "paretoda export . --format onnx   # runs without ParetoDA\n```\n\n"
         "The model is for data like the target's. The weights are in `model.safetensors`, all else in `model.json`; "
         "neither holds code."
     )
@@ -147,7 +153,7 @@ def _rows(settings: Mapping[str, object]) -> Iterator[str]:
     for name, value in settings.items():
         if value not in (None, (), []):
             parts = [str(part) for part in (value if isinstance(value, (list, tuple)) else [value])]
-            text = ", ".join(map(_last, parts) if name in _PATHS else parts)
+            text = ", ".join(map(_file_name, parts) if name in _PATHS else parts)
             yield f"| {escape_markdown(name)} | {escape_markdown(text)} |"
 
 

@@ -15,18 +15,19 @@ from markupsafe import Markup, escape
 WIDTH, HEIGHT = 520, 232
 LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 26
 _FAR = 2.0
-"""A value so many spans of the middle 96 % beyond them would flatten all others: it is drawn at the edge."""
+"""Number of spans of the middle 96 % beyond which a value is drawn at the edge, so that it does not flatten the others.
+"""
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The values at the picture's four sides.
+    """The values at the four sides of the picture.
 
     Args:
-        left: smallest step.
-        right: largest step.
-        low: at the bottom.
-        high: at the top.
+        left: Smallest step.
+        right: Largest step.
+        low: Value at the bottom.
+        high: Value at the top.
     """
 
     left: float
@@ -35,19 +36,19 @@ class Frame:
     high: float
 
     def x(self, value: float) -> float:
-        """Pixels from the left."""
+        """Return pixels from the left."""
         share = (value - self.left) / ((self.right - self.left) or 1)
         return round(LEFT + share * (WIDTH - LEFT - RIGHT), 1)
 
     def y(self, value: float) -> float:
-        """Pixels from the top; what is beyond the frame stands at its edge."""
+        """Return pixels from the top; what is beyond the frame is placed at its edge."""
         inside = min(max(value, self.low), self.high)
         share = (inside - self.low) / ((self.high - self.low) or 1)
         return round(HEIGHT - BOTTOM - share * (HEIGHT - TOP - BOTTOM), 1)
 
 
 def value_limits(values: Sequence[float]) -> tuple[float, float]:
-    """The smallest and largest value that the picture should hold; a few far outliers are left out of it."""
+    """Return the smallest and largest value that the picture should show, without a few far outliers."""
     ranked = sorted(values)
     low, high = ranked[floor(0.02 * (len(ranked) - 1))], ranked[ceil(0.98 * (len(ranked) - 1))]
     reach = _FAR * (high - low)
@@ -60,7 +61,11 @@ def value_limits(values: Sequence[float]) -> tuple[float, float]:
 
 
 def round_ticks(values: Sequence[float], *, whole: bool = False, count: int = 5) -> list[float]:
-    """Round numbers that span the values, about `count` of them."""
+    """Return about `count` round numbers that span the values.
+
+    >>> round_ticks([0, 9])
+    [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]
+    """
     low, high = min(values), max(values)
     if high - low <= 1e-12 * max(abs(low), abs(high)):
         pad = abs(high) * 0.5 or 1.0
@@ -73,7 +78,10 @@ def round_ticks(values: Sequence[float], *, whole: bool = False, count: int = 5)
 
 
 def frame_edges(low: float, high: float) -> tuple[float, float, list[float]]:
-    """Bottom, top and the round numbers between them: the next round number, unless it would leave much empty."""
+    """Return bottom, top and the round numbers between them.
+
+    An edge is the next round number, unless that would leave much empty.
+    """
     marks = round_ticks([low, high])
     step, pad = marks[1] - marks[0], 0.04 * (high - low)
     bottom = low - pad if pad and low - marks[0] > 0.5 * step else min(marks[0], low)
@@ -82,7 +90,7 @@ def frame_edges(low: float, high: float) -> tuple[float, float, list[float]]:
 
 
 def draw_axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
-    """Grid lines with their numbers; zero's is stronger."""
+    """Return grid lines with their numbers; the line at zero is stronger."""
     across = Markup('<line class="{}" x1="{}" x2="{}" y1="{}" y2="{}"/>')
     text = Markup('<text x="{}" y="{}" text-anchor="{}">{}</text>')
     parts = []
@@ -99,20 +107,20 @@ def draw_axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
 Points: TypeAlias = Sequence[tuple[float, float]]
 
 _MOST = 240
-_COLUMNS = 60  # places of the picture that tell their values under the pointer
-_NOISY = 30  # from so many points on, a running median is drawn over them
+_COLUMNS = 60  # columns of the picture that show their values under the pointer
+_NOISY = 30  # with at least so many points, a running median is drawn over them
 COLOURS = 12
-"""The style sheet has so many colours; further curves begin again."""
+"""Number of colours in the style sheet; further curves begin again."""
 
 
 def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False) -> Markup:
-    """An SVG with one line for each curve, and its legend.
+    """Return an SVG with one line for each curve, and its legend.
 
     Args:
-        curves: name -> (step, value) pairs; those that are not finite leave a gap.
-        label: what the picture shows, for those who cannot see it.
-        mark: a step that gets a vertical line.
-        dots: mark the points themselves, where there are few.
+        curves: Name -> (step, value) pairs; those that are not finite leave a gap.
+        label: What the picture shows, for readers who cannot see it.
+        mark: Step that gets a vertical line.
+        dots: Whether the points themselves are marked, where there are few.
     """
     thin = {name: thin_points(points) for name, points in curves.items()}
     finite = [(x, y) for points in thin.values() for x, y in points if isfinite(y)]
@@ -128,16 +136,16 @@ def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None =
                 frame.x(mark), TOP, HEIGHT - BOTTOM
             )
         )
-    parts += [_curve(frame, points, place, dots) for place, points in enumerate(thin.values())]
-    parts.append(_readings(frame, thin))
+    parts += [_draw_curve(frame, points, place, dots) for place, points in enumerate(thin.values())]
+    parts.append(_draw_readings(frame, thin))
     picture = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, label, Markup("").join(parts)
     )
-    return picture + draw_legend(list(thin)) + _beyond(frame, [y for _, y in finite])
+    return picture + draw_legend(list(thin)) + _note_outliers(frame, [y for _, y in finite])
 
 
 def draw_legend(names: Sequence[str]) -> Markup:
-    """The names beside their colours; a click on a colour hides what has it, without any script."""
+    """Return the names beside their colours; a click on a colour hides its curve, without any script."""
     item = Markup('<li><label><input type="checkbox" checked class="k{}" autocomplete="off">{}</label></li>')
     return Markup('<ul class="legend">{}</ul>').format(
         Markup("").join(item.format(place % COLOURS, name) for place, name in enumerate(names))
@@ -145,7 +153,7 @@ def draw_legend(names: Sequence[str]) -> Markup:
 
 
 def thin_points(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
-    """The points themselves where they are few, otherwise the means of equal stretches."""
+    """Return the points themselves where they are few, otherwise the means of equal stretches."""
     if len(points) <= most:
         return list(points)
     size = ceil(len(points) / most)
@@ -154,7 +162,7 @@ def thin_points(points: Points, most: int = _MOST) -> list[tuple[float, float]]:
 
 
 def smooth_points(points: Points) -> list[tuple[float, float]]:
-    """The running median over about a twelfth of the points; a point that is not finite keeps its gap."""
+    """Return the running median over about a twelfth of the points; a point that is not finite leaves a gap."""
     half = max(1, len(points) // 24)
     values = [y for _, y in points]
     middle = []
@@ -168,16 +176,16 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values)
 
 
-def _curve(frame: Frame, points: Points, place: int, dots: bool) -> Markup:
-    """One curve; many points are drawn faintly, with their running median above."""
+def _draw_curve(frame: Frame, points: Points, place: int, dots: bool) -> Markup:
+    """Return one curve; many points are drawn faintly, with their running median above."""
     if dots or len(points) < _NOISY:
-        return _line(frame, points, f"c{place % COLOURS}", dots)
-    faint = _line(frame, points, f"c{place % COLOURS} raw", False)
-    return faint + _line(frame, smooth_points(points), f"c{place % COLOURS}", False)
+        return _draw_line(frame, points, f"c{place % COLOURS}", dots)
+    faint = _draw_line(frame, points, f"c{place % COLOURS} raw", False)
+    return faint + _draw_line(frame, smooth_points(points), f"c{place % COLOURS}", False)
 
 
-def _line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
-    """A line with a gap where a value is not finite."""
+def _draw_line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
+    """Return a line with a gap where a value is not finite."""
     runs: list[list[str]] = [[]]
     circles = []
     for x, y in points:
@@ -192,8 +200,8 @@ def _line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
     return drawn + Markup("").join(circles if dots or alone else [])
 
 
-def _readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
-    """Invisible columns that tell the values below the pointer."""
+def _draw_readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
+    """Return invisible columns that show the values below the pointer."""
     steps = sorted({x for points in curves.values() for x, _ in points})
     steps = steps[:: ceil(len(steps) / _COLUMNS)]
     middles = [(first + second) / 2 for first, second in pairwise(steps)]
@@ -203,22 +211,22 @@ def _readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
     )
     parts = []
     for step, left, right in zip(steps, sides, sides[1:], strict=False):
-        told = "\n".join([f"step {step:.6g}", *_told(curves, step)])
+        texts = "\n".join([f"step {step:.6g}", *_format_values(curves, step)])
         size = (left, TOP, round(right - left, 1), HEIGHT - TOP - BOTTOM)
-        parts.append(column.format(told, *size, frame.x(step), TOP, HEIGHT - BOTTOM))
+        parts.append(column.format(texts, *size, frame.x(step), TOP, HEIGHT - BOTTOM))
     return Markup("").join(parts)
 
 
-def _told(curves: Mapping[str, Points], step: float) -> list[str]:
-    told = []
+def _format_values(curves: Mapping[str, Points], step: float) -> list[str]:
+    texts = []
     for name, points in curves.items():
         place = bisect_left([x for x, _ in points], step)
         if points:
-            told.append(f"{name}: {points[min(place, len(points) - 1)][1]:.4g}")
-    return told
+            texts.append(f"{name}: {points[min(place, len(points) - 1)][1]:.4g}")
+    return texts
 
 
-def _beyond(frame: Frame, values: Sequence[float]) -> Markup:
+def _note_outliers(frame: Frame, values: Sequence[float]) -> Markup:
     out = [value for value in values if not frame.low <= value <= frame.high]
     if not out:
         return Markup("")
@@ -231,11 +239,11 @@ _WIDTH, _HEIGHT = 520, 44
 
 
 def draw_strip(moves: Sequence[str], order: Sequence[str]) -> Markup:
-    """One stretch for each run of equal moves.
+    """Return one stretch for each run of equal moves.
 
     Args:
-        moves: of every step.
-        order: all moves; the place decides the colour.
+        moves: Move of every step.
+        order: All moves; the position decides the colour.
     """
     parts, start = [], 0
     block = Markup('<rect class="f{}" x="{}" y="0" width="{}" height="26"><title>{}</title></rect>')

@@ -8,22 +8,22 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 _NAMED = 40
-"""Up to so many classes have their names beside the matrix."""
+"""Largest number of classes whose names stand beside the matrix."""
 _NUMBERED = 20
-"""Up to so many classes have numbers in its cells."""
+"""Largest number of classes whose cells have numbers."""
 _LETTERS = 14
 _MISTAKES = 8
 
 
 @dataclass(frozen=True)
 class Confusion:
-    """How often a label was predicted as a class.
+    """How often each label was predicted as each class.
 
     Args:
-        heading: of whose samples.
-        classes: names, K of them.
+        heading: Whose samples were counted.
+        classes: Names of the K classes.
         counts: K rows, one for each label, of K numbers, one for each prediction.
-        oracle: target labels were used.
+        oracle: Whether target labels were used.
     """
 
     heading: str
@@ -33,16 +33,16 @@ class Confusion:
 
     @property
     def samples(self) -> int:
-        """All that were counted."""
+        """Number of samples."""
         return sum(map(sum, self.counts))
 
     @property
     def accuracy(self) -> float:
-        """The share on the diagonal; 0 without samples."""
+        """Share on the diagonal; 0 without samples."""
         return sum(row[place] for place, row in enumerate(self.counts)) / max(1, self.samples)
 
     def rows(self) -> list[tuple[str, int, int, float | None, float | None]]:
-        """Each class: name, samples, predictions, precision, recall; None where there is nothing to divide by."""
+        """Return name, samples, predictions, precision and recall of each class; None for 0 / 0."""
         found = []
         for place, name in enumerate(self.classes):
             right, samples = self.counts[place][place], sum(self.counts[place])
@@ -51,7 +51,7 @@ class Confusion:
         return found
 
     def mistakes(self) -> list[tuple[str, str, int]]:
-        """The most frequent ones: label, prediction, count."""
+        """Return the most frequent mistakes: label, prediction, count."""
         wrong = [
             (label, taken, count)
             for label, row in zip(self.classes, self.counts, strict=True)
@@ -62,18 +62,18 @@ class Confusion:
 
 
 def draw_matrix(confusion: Confusion) -> Markup:
-    """The matrix; a row is a label, and the colour is the share of the row."""
+    """Return the matrix as SVG; a row is a label, and the colour is the share of the row."""
     number = len(confusion.classes)
     named = number <= _NAMED
     cell = max(2.0, min(44.0, 480 / number))
     edge = 12 + 6.6 * min(_LETTERS, max(map(len, confusion.classes))) if named else 22.0
     size = round(edge + number * cell + 2, 1)
-    parts = _names(confusion.classes, cell, edge) if named else []
+    parts = _draw_names(confusion.classes, cell, edge) if named else []
     for row, counts in enumerate(confusion.counts):
         for column, count in enumerate(counts):
             if count or number <= _NUMBERED:
                 spot = (edge + column * cell, edge + row * cell, cell)
-                parts.append(_cell(confusion, (row, column), spot, number <= _NUMBERED))
+                parts.append(_draw_cell(confusion, (row, column), spot, number <= _NUMBERED))
     frame = Markup('<rect class="frame" x="{0}" y="{0}" width="{1}" height="{1}"/>').format(
         round(edge, 1), round(number * cell, 1)
     )
@@ -92,12 +92,14 @@ def draw_matrix(confusion: Confusion) -> Markup:
     )
 
 
-def _cell(confusion: Confusion, place: tuple[int, int], spot: tuple[float, float, float], numbered: bool) -> Markup:
+def _draw_cell(
+    confusion: Confusion, place: tuple[int, int], spot: tuple[float, float, float], numbered: bool
+) -> Markup:
     row, column = place
     x, y, side = spot
     count = confusion.counts[row][column]
     share = count / max(1, sum(confusion.counts[row]))
-    told = f"label {confusion.classes[row]}, predicted {confusion.classes[column]}: {count} ({share:.0%} of the label)"
+    title = f"label {confusion.classes[row]}, predicted {confusion.classes[column]}: {count} ({share:.0%} of the label)"
     text = Markup("")
     if numbered and count:
         text = Markup('<text class="{}" x="{}" y="{}" text-anchor="middle">{}</text>').format(
@@ -106,7 +108,7 @@ def _cell(confusion: Confusion, place: tuple[int, int], spot: tuple[float, float
     return Markup(
         '<g><title>{}</title><rect class="cell {}" x="{}" y="{}" width="{}" height="{}" fill-opacity="{}"/>{}</g>'
     ).format(
-        told,
+        title,
         "right" if row == column else "wrong",
         round(x, 1),
         round(y, 1),
@@ -117,8 +119,8 @@ def _cell(confusion: Confusion, place: tuple[int, int], spot: tuple[float, float
     )
 
 
-def _names(classes: Sequence[str], cell: float, edge: float) -> list[Markup]:
-    """The classes beside the rows and, turned, above the columns."""
+def _draw_names(classes: Sequence[str], cell: float, edge: float) -> list[Markup]:
+    """Return the classes beside the rows and, rotated, above the columns."""
     parts = []
     turned = max(map(len, classes)) > 2
     above = Markup('<text transform="translate({} {}) rotate(-90)">{}</text>')

@@ -1,4 +1,4 @@
-"""What the page of a run is made of, as plain values, and the curves that its history holds."""
+"""The contents of a run's page as plain values, and the curves in its history."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ class Card:
     """A sample with its image.
 
     Args:
-        image: a data URI.
-        name: of the sample.
-        prediction: its class.
-        confidence: of the prediction.
-        oracle_label: where target labels were given.
+        image: Data URI of the image.
+        name: Name of the sample.
+        prediction: Predicted class.
+        confidence: Confidence of the prediction.
+        oracle_label: Label, where target labels were given.
     """
 
     image: str
@@ -39,17 +39,17 @@ class Pictures:
     """What only the model and the data can show.
 
     Args:
-        plane: features of both domains.
-        cards: samples of the target with their images.
-        confusions: labels against predictions, of the held-out source and, where labels were given, of the target.
-        scenes: images of the target with their label maps, in segmentation.
-        overlaps: of classes, of the held-out source and, where labels were given, of the target; in segmentation.
+        plane: Features of both domains.
+        cards: Samples of the target with their images.
+        confusions: Labels against predictions, of the held-out source and, where labels were given, of the target.
+        map_cards: Images of the target with their label maps, for tasks that predict maps.
+        overlaps: Overlap of classes, of the held-out source and, where labels were given, of the target, likewise.
     """
 
     plane: FeatureMap | None = None
     cards: Sequence[Card] = ()
     confusions: Sequence[Confusion] = ()
-    scenes: Sequence[MapCard] = ()
+    map_cards: Sequence[MapCard] = ()
     overlaps: Sequence[Overlap] = ()
 
 
@@ -61,17 +61,18 @@ class RunFacts:
     """A finished run without its networks.
 
     Args:
-        title: what the page is called.
-        settings: name -> value.
-        environment: name -> version.
-        history: one line a step: step, losses, weights, move, cosines, guide_loss, guide_cosines.
-        candidates: one row each: step and scores.
-        chosen: after how many steps the chosen model was taken.
-        scores: of the chosen model, without labels.
-        sentences: what the user should know.
+        title: Title of the page.
+        settings: Name -> value.
+        environment: Name -> version.
+        history: One line per step: step, losses, weights, move, cosines, guide_loss, guide_cosines.
+        candidates: One row each: step and scores.
+        chosen: Number of steps after which the chosen model was taken.
+        scores: Scores of the chosen model, without labels.
+        sentences: Sentences for the user.
         predictions: (name, class, confidence) of the target's samples.
-        inputs: domain -> where its data are.
-        pictures: what the model and the data show.
+        inputs: Domain -> location of its data.
+        pictures: What the model and the data show.
+        classes_title: Heading of the table of predicted classes.
     """
 
     title: str
@@ -85,22 +86,23 @@ class RunFacts:
     predictions: Sequence[tuple[str, str, float]] = ()
     inputs: Mapping[str, str] = field(default_factory=dict)
     pictures: Pictures = NO_PICTURES
+    classes_title: str = "Predicted classes"
 
 
 def named_curves(history: Sequence[Mapping[str, Any]], key: str) -> dict[str, Points]:
-    """The curves of a field that maps names to numbers, such as losses or weights."""
+    """Return the curves of a field that maps names to numbers, such as losses or weights."""
     names = history[0][key] if history else {}
     return {name: [(line["step"], _number(line[key].get(name))) for line in history] for name in names}
 
 
 def guide_curve(history: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
-    """The guide's loss at the steps that had one."""
+    """Return the guide's loss at the steps that had one."""
     points = [(line["step"], _number(line["guide_loss"])) for line in history if line.get("guide_loss") is not None]
     return {"guide": points} if points else {}
 
 
 def cosine_curves(history: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
-    """The cosine of every pair of gradients, and of each with the guide's."""
+    """Return the cosine of every pair of gradients, and of each with the guide's."""
     curves: dict[str, list[tuple[float, float]]] = {}
     for line in history:
         names = list(line["losses"])
@@ -115,7 +117,7 @@ def cosine_curves(history: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
 
 
 def count_conflicts(curves: Mapping[str, Points]) -> list[tuple[str, float, float]]:
-    """Each pair of gradients: its name, mean cosine, and the share of steps at which they pull against each other."""
+    """Return name, mean cosine and share of conflicting steps of each pair of gradients."""
     found = []
     for name, points in curves.items():
         values = [value for _, value in points if isfinite(value)]
@@ -125,7 +127,10 @@ def count_conflicts(curves: Mapping[str, Points]) -> list[tuple[str, float, floa
 
 
 def score_curves(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
-    """Each validator's scores over the candidates, moved to 0..1: only the order within a curve means something."""
+    """Return each validator's scores over the candidates, scaled to 0..1.
+
+    Only the order within a curve is meaningful.
+    """
     names = [name for name in (candidates[0] if candidates else {}) if name != "step"]
     curves: dict[str, Points] = {}
     for name in names:
@@ -138,13 +143,13 @@ def score_curves(candidates: Sequence[Mapping[str, Any]]) -> dict[str, Points]:
 
 
 def count_moves(history: Sequence[Mapping[str, Any]]) -> list[tuple[str, int, float]]:
-    """Each rule that chose weights: its name, how often, and which share of the steps."""
+    """Return each rule that chose weights: its name, how often, and its share of the steps."""
     counted = Counter(str(line["move"]) for line in history)
     return [(move, count, count / len(history)) for move, count in counted.most_common()]
 
 
 def count_classes(predictions: Sequence[tuple[str, str, float]]) -> list[tuple[str, int, float, float]]:
-    """Each predicted class: its name, how often, which share of the samples, and the mean confidence."""
+    """Return each predicted class: its name, how often, its share of the samples, and the mean confidence."""
     counted = Counter(name for _, name, _ in predictions)
     sums: dict[str, float] = {}
     for _, name, confidence in predictions:

@@ -1,4 +1,4 @@
-"""Segmentation in pictures: label maps with their colours, overlays, maps of uncertainty, and how classes overlap."""
+"""Label maps in pictures: their colours, overlays, maps of uncertainty, and the overlap of classes."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ Colours = Sequence[tuple[int, int, int]]
 IGNORED = (0, 0, 0)
 """Colour of pixels without a class."""
 WIDTH = 320
-"""Of a picture on a page, at most."""
+"""Largest width of a picture on a page, in pixels."""
 
 
 @dataclass(frozen=True)
 class MapCard:
-    """An image and what was made of it, as data URIs.
+    """An image and its predicted label map, as data URIs.
 
     Args:
-        name: of the image.
-        image: itself.
-        prediction: the label map in colours.
-        entropy: bright where the model is uncertain.
-        confidence: mean over the pixels.
-        oracle_labels: the label map where target labels were given.
+        name: Name of the image.
+        image: The image.
+        prediction: The label map in colours.
+        entropy: Map of uncertainty, bright where the model is uncertain.
+        confidence: Mean confidence over the pixels.
+        oracle_labels: The true label map, where target labels were given.
     """
 
     name: str
@@ -46,12 +46,12 @@ class Overlap:
     """Intersection over union of every class.
 
     Args:
-        heading: of whose pixels.
-        classes: names.
-        colours: of the classes, as #rrggbb.
-        iou: fractions, not-a-number for a class that is neither there nor predicted.
-        miou: their mean over the others.
-        oracle: target labels were used.
+        heading: Whose pixels were counted.
+        classes: Names of the classes.
+        colours: Colours of the classes, as #rrggbb.
+        iou: Fractions; not-a-number for a class that neither occurs nor is predicted.
+        miou: Mean over the others.
+        oracle: Whether target labels were used.
     """
 
     heading: str
@@ -62,18 +62,22 @@ class Overlap:
     oracle: bool = False
 
     def rows(self) -> list[tuple[str, str, float | None]]:
-        """Name, colour and overlap of each class, None where there is none."""
+        """Return name, colour and overlap of each class, None where there is none."""
         values = [None if math.isnan(value) else value for value in self.iou]
         return list(zip(self.classes, self.colours, values, strict=True))
 
 
 def to_hex(colours: Colours) -> list[str]:
-    """#rrggbb of each."""
+    """Return #rrggbb of each colour.
+
+    >>> to_hex([(255, 0, 16)])
+    ['#ff0010']
+    """
     return ["#{:02x}{:02x}{:02x}".format(*colour) for colour in colours]
 
 
 def paint_map(labels: NDArray[np.uint8], colours: Colours) -> Image8:
-    """A label map (h, w) in its classes' colours, (h, w, 3)."""
+    """Paint a label map (h, w) in its classes' colours, (h, w, 3)."""
     table = np.zeros((256, 3), np.uint8)
     table[:] = IGNORED
     table[: len(colours)] = np.array(colours, np.uint8)
@@ -82,21 +86,21 @@ def paint_map(labels: NDArray[np.uint8], colours: Colours) -> Image8:
 
 
 def overlay_map(image: Image8, labels: NDArray[np.uint8], colours: Colours, strength: float = 0.55) -> Image8:
-    """The image (h, w, 3) with its label map shining through; unlabelled pixels stay as they are."""
+    """Paint a label map transparently over its image (h, w, 3); unlabelled pixels are unchanged."""
     mixed = (1 - strength) * image + strength * paint_map(labels, colours)
     found: Image8 = np.where((labels < len(colours))[..., None], np.rint(mixed), image).astype(np.uint8)
     return found
 
 
 def paint_heat(values: NDArray[np.float32]) -> Image8:
-    """Values 0..1 of shape (h, w) from black over red and yellow to white, (h, w, 3)."""
+    """Paint values 0..1 of shape (h, w) from black over red and yellow to white, (h, w, 3)."""
     levels = np.clip(values, 0, 1)[..., None] * 3 - np.arange(3)
     image: Image8 = np.rint(255 * np.clip(levels, 0, 1)).astype(np.uint8)
     return image
 
 
 def encode_png(labels: NDArray[np.uint8], colours: Colours) -> bytes:
-    """A PNG with a palette: the pixels are the class numbers, viewers show the colours."""
+    """Return a PNG with a palette: the pixels are the class numbers, viewers show the colours."""
     from PIL import Image  # noqa: PLC0415
 
     picture = Image.frombytes("P", labels.shape[::-1], np.ascontiguousarray(labels).tobytes())
@@ -109,7 +113,7 @@ def encode_png(labels: NDArray[np.uint8], colours: Colours) -> bytes:
 
 
 def data_uri(image: Image8, *, photo: bool) -> str:
-    """The picture inside a page's own text, at most 320 pixels wide; label maps keep their colours exactly."""
+    """Return the picture as a data URI, at most 320 pixels wide; label maps keep their exact colours."""
     from PIL import Image  # noqa: PLC0415
 
     picture = Image.fromarray(image)
@@ -130,15 +134,15 @@ def make_map_card(
     colours: Colours,
     oracle_labels: NDArray[np.uint8] | None = None,
 ) -> MapCard:
-    """The card of one image.
+    """Return the card of one image.
 
     Args:
-        name: of the image.
-        image: shape (h, w, 3).
-        labels: predicted, shape (h, w).
-        uncertain: entropies 0..1, shape (h, w), and the mean confidence.
-        colours: of the classes.
-        oracle_labels: true ones, shape (h, w), where target labels were given.
+        name: Name of the image.
+        image: The image, shape (h, w, 3).
+        labels: Predicted label map, shape (h, w).
+        uncertain: Entropies 0..1, shape (h, w), and the mean confidence.
+        colours: Colours of the classes.
+        oracle_labels: True label map, shape (h, w), where target labels were given.
     """
     return MapCard(
         name,

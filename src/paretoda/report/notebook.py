@@ -1,4 +1,4 @@
-"""A run in the cell of a notebook: small tables and curves, styled in place because a notebook has no style sheet."""
+"""A run in the cell of a notebook: small tables and curves, styled inline because a notebook has no style sheet."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ class CellFacts:
     """What a cell shows of a finished run.
 
     Args:
-        heading: what was trained.
-        kept: which step's model was kept, and of which classes.
-        history: one line a step: step, losses, weights.
-        scores: of the kept model, without labels.
-        sentences: what the user should know.
-        alarm: the sentence among them that must not be overlooked; None where there is none.
+        heading: What was trained.
+        kept: Which step's model was kept, and its classes.
+        history: One line per step: step, losses, weights.
+        scores: Scores of the kept model, without labels.
+        sentences: Sentences for the user.
+        alarm: The sentence among them that must not be overlooked; None where there is none.
     """
 
     heading: str
@@ -43,16 +43,16 @@ class CellFacts:
 
 
 def render_run_cell(facts: CellFacts) -> str:
-    """The HTML of a cell; every name is escaped, nothing is fetched, there is no script."""
+    """Return the HTML of a cell; every name is escaped, nothing is fetched, there is no script."""
     tables = [_losses(facts.history)] if facts.history else []
     if facts.scores:
         rows = [(name, _number(value, ".4f")) for name, value in facts.scores.items()]
         tables.append(_table(("label-free score", ""), rows) + Markup("<p><small>{}</small></p>").format(_WARNING))
-    return str(_BLOCK.format(facts.heading, facts.kept, Markup("").join(tables), _said(facts)))
+    return str(_BLOCK.format(facts.heading, facts.kept, Markup("").join(tables), _list_sentences(facts)))
 
 
 def _losses(history: Sequence[Mapping[str, Any]]) -> Markup:
-    """Each loss: its first and last value, its mean weight, and its curve."""
+    """Return first and last value, mean weight and curve of each loss."""
     curves, weights = named_curves(history, "losses"), named_curves(history, "weights")
     rows = [
         (
@@ -66,7 +66,7 @@ def _losses(history: Sequence[Mapping[str, Any]]) -> Markup:
 
 
 def draw_spark(points: Points) -> Markup:
-    """A curve without axes, in the colour of the text around it; values that are not finite are left out."""
+    """Return a curve without axes, in the colour of the surrounding text; non-finite values are left out."""
     finite = [(x, y) for x, y in thin_points(points, _MOST) if isfinite(y)]
     if not finite:
         return Markup("")
@@ -87,7 +87,7 @@ def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     return _TABLE.format(head, body)
 
 
-def _said(facts: CellFacts) -> Markup:
+def _list_sentences(facts: CellFacts) -> Markup:
     plain, strong = Markup("<li>{}</li>"), Markup("<li><b>{}</b></li>")
     items = [(strong if sentence == facts.alarm else plain).format(sentence) for sentence in facts.sentences]
     return Markup("<ul>{}</ul>").format(Markup("").join(items)) if items else Markup("")

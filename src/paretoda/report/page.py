@@ -1,4 +1,4 @@
-"""The page of a run and of the demo: one file, no network, every name escaped."""
+"""The page of a run and of the demo: one file that needs no network; every name is escaped."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "st
 
 
 def render_template(template: str, **values: Any) -> str:
-    """The page that the template makes of these values; a value that is missing is an error.
+    """Return the page that a template makes of these values; a missing value is an error.
 
     Args:
-        template: a file of the folder `templates`.
-        **values: what it names.
+        template: File in the folder `templates`.
+        **values: Values that the template uses.
     """
     return _environment().get_template(template).render(**values)
 
@@ -59,7 +59,7 @@ def _number(value: float | None, digits: int = 4) -> str:
 
 
 SHOWN_PREDICTIONS = 12
-"""So many of the least certain predictions are on the page; predictions.csv has all."""
+"""Number of the least certain predictions on the page; predictions.csv has all."""
 
 
 @dataclass(frozen=True)
@@ -67,10 +67,10 @@ class Comparison:
     """A table that stands above everything else.
 
     Args:
-        heading: what is compared.
-        columns: headings.
-        rows: texts, the first column names the row.
-        note: how the numbers came about.
+        heading: What is compared.
+        columns: Headings.
+        rows: Texts; the first column names the row.
+        note: How the numbers were obtained.
     """
 
     heading: str
@@ -80,11 +80,11 @@ class Comparison:
 
 
 def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
-    """The HTML of a run; with a comparison, its table comes first and the run is the example below it.
+    """Return the HTML of a run; with a comparison, its table comes first and the run is the example below it.
 
     Args:
-        run: plain values, see `RunFacts`.
-        comparison: of several runs.
+        run: Facts of the run.
+        comparison: Comparison of several runs.
     """
     plane = run.pictures.plane
     return render_template(
@@ -93,10 +93,10 @@ def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
         run=run,
         comparison=comparison,
         tiles=_tiles(run),
-        charts=_charts(run),
+        charts=_draw_charts(run),
         conflicts=count_conflicts(cosine_curves(run.history)),
         moves=count_moves(run.history),
-        strip=_strip(run),
+        strip=_draw_moves(run),
         classes=count_classes(run.predictions),
         unsure=sorted(run.predictions, key=lambda row: row[2])[:SHOWN_PREDICTIONS],
         panels=draw_panels(plane) if plane is not None else [],
@@ -106,7 +106,7 @@ def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
 
 
 def _tiles(run: RunFacts) -> list[tuple[str, str]]:
-    """The few numbers that come first, with what they are."""
+    """Return the most important numbers, each with its description."""
     tiles = [
         (f"{100 * confusion.accuracy:.1f} %", f"accuracy, {confusion.heading}")
         for confusion in sorted(run.pictures.confusions, key=lambda one: not one.oracle)
@@ -124,16 +124,16 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
     return tiles
 
 
-def _strip(run: RunFacts) -> Markup:
-    """The moves over time, with their colours' names."""
+def _draw_moves(run: RunFacts) -> Markup:
+    """Return the moves over time, with a legend."""
     if not run.history:
         return Markup("")
     order = [name for name, _, _ in count_moves(run.history)]
     return draw_strip([str(line["move"]) for line in run.history], order) + draw_legend(order)
 
 
-def _charts(run: RunFacts) -> dict[str, Markup]:
-    """The picture of everything that was recorded; an empty text for what was not."""
+def _draw_charts(run: RunFacts) -> dict[str, Markup]:
+    """Return the picture of everything that was recorded; an empty text for what was not."""
     wanted: dict[str, Mapping[str, Any]] = {
         "losses": named_curves(run.history, "losses"),
         "weights": named_curves(run.history, "weights"),

@@ -23,14 +23,14 @@ from paretoda.report.scatter import FeatureMap, make_feature_map
 from paretoda.types import Model
 
 SIDE = 64
-_PIXELS = 32  # images below are not photographs: every pixel counts
+_PIXELS = 32  # smaller images are not photographs, and every pixel counts
 
 
 def make_thumbnail(image: Image8) -> str:
-    """A data URI of the image, its longer side at most 64 pixels.
+    """Return a data URI of the image, its longer side at most 64 pixels.
 
     Args:
-        image: shape (h, w) or (h, w, 3).
+        image: Image, shape (h, w) or (h, w, 3).
     """
     from PIL import Image  # noqa: PLC0415  (only runs on images need it)
 
@@ -43,7 +43,7 @@ def make_thumbnail(image: Image8) -> str:
 
 
 SHOWN_POINTS = 600
-"""So many samples of each domain are on the map."""
+"""Number of samples of each domain on the map."""
 SHOWN_CARDS = 24
 _BATCH = 256
 
@@ -55,14 +55,14 @@ def take_pictures(
     predictions: Sequence[tuple[str, str, float]],
     device: torch.device | None = None,
 ) -> Pictures:
-    """All pictures that need no label of the target.
+    """Return all pictures that need no label of the target.
 
     Args:
-        model: the chosen one, already on `device`.
-        pair: what it was trained on.
-        target: the samples as they were given, for their images.
+        model: The chosen model, already on `device`.
+        pair: The pair that it was trained on.
+        target: The samples as they were given, for their images.
         predictions: (name, class, confidence) of these samples, in their order.
-        device: of the model; the CPU by default.
+        device: Device of the model; the CPU by default.
     """
     device = device or torch.device("cpu")
     held_out = []
@@ -73,16 +73,16 @@ def take_pictures(
     shown = []
     if target.names(range(len(target))) == [name for name, _, _ in predictions]:
         shown = make_cards(target, [(name, confidence) for _, name, confidence in predictions])
-    return Pictures(_plane(model, pair, device), shown, held_out)
+    return Pictures(_make_plane(model, pair, device), shown, held_out)
 
 
 def take_oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> Pictures:
-    """The same samples with their labels: oracle, for looking only.
+    """Return the pictures of samples with their labels: oracle, for inspection only.
 
     Args:
-        classes: names, K of them.
-        samples: opened with labels.
-        probabilities: of these samples, shape (n, K).
+        classes: Names of the K classes.
+        samples: Samples opened with labels.
+        probabilities: Predicted probabilities of these samples, shape (n, K).
     """
     assert samples.labels is not None
     oracle_labels, best = samples.labels.values, probabilities.argmax(axis=1)
@@ -99,7 +99,7 @@ def count_confusion(
     *,
     oracle: bool = False,
 ) -> Confusion:
-    """The confusion matrix of these labels and predictions, as plain numbers."""
+    """Return the confusion matrix of these labels and predictions, as plain numbers."""
     matrix = confusion_matrix(torch.from_numpy(predicted), torch.from_numpy(labels), len(classes))
     return Confusion(heading, tuple(classes), matrix.tolist(), oracle)
 
@@ -107,10 +107,13 @@ def count_confusion(
 def make_cards(
     samples: Samples, predictions: Sequence[tuple[str, float]], oracle_labels: Sequence[str] | None = None
 ) -> list[Card]:
-    """The least certain samples, the most certain of each class and, with labels, the surest mistakes; images only."""
+    """Return the least certain samples, the most certain of each class and, with labels, the most certain mistakes.
+
+    Only images have cards.
+    """
     if samples.kind != "images":
         return []
-    places = _worth_seeing(predictions, oracle_labels)
+    places = _choose_shown(predictions, oracle_labels)
     images = samples.read(places, SIDE)
     return [
         Card(make_thumbnail(image), name, *predictions[place], None if oracle_labels is None else oracle_labels[place])
@@ -118,20 +121,20 @@ def make_cards(
     ]
 
 
-def _worth_seeing(predictions: Sequence[tuple[str, float]], oracle_labels: Sequence[str] | None) -> list[int]:
-    """Positions, the least certain first."""
+def _choose_shown(predictions: Sequence[tuple[str, float]], oracle_labels: Sequence[str] | None) -> list[int]:
+    """Return positions, the least certain first."""
     rising = sorted(range(len(predictions)), key=lambda place: predictions[place][1])
     falling, third = rising[::-1], SHOWN_CARDS // 3
     taken = [prediction for prediction, _ in predictions]
-    chosen = {*rising[: third if oracle_labels else 2 * third], *_varied(falling, taken, third)}
+    chosen = {*rising[: third if oracle_labels else 2 * third], *_vary(falling, taken, third)}
     if oracle_labels is not None:
         kinds = list(zip(oracle_labels, taken, strict=True))
-        chosen.update(_varied([place for place in falling if oracle_labels[place] != taken[place]], kinds, third))
+        chosen.update(_vary([place for place in falling if oracle_labels[place] != taken[place]], kinds, third))
     return [place for place in rising if place in chosen]
 
 
-def _varied(ranked: Sequence[int], kinds: Sequence[Hashable], count: int) -> list[int]:
-    """The first of each kind, then the second of each, and so on."""
+def _vary(ranked: Sequence[int], kinds: Sequence[Hashable], count: int) -> list[int]:
+    """Return the first of each kind, then the second of each, and so on."""
     seen: Counter[Hashable] = Counter()
     turns = []
     for place in ranked:
@@ -140,10 +143,10 @@ def _varied(ranked: Sequence[int], kinds: Sequence[Hashable], count: int) -> lis
     return [place for _, place in sorted(turns, key=lambda turn: turn[0])[:count]]
 
 
-def _plane(model: Model, pair: DomainPair, device: torch.device) -> FeatureMap | None:
+def _make_plane(model: Model, pair: DomainPair, device: torch.device) -> FeatureMap | None:
     some = {
-        "source": _spread(len(pair.source.samples)),
-        "target": _spread(len(pair.target.samples)),
+        "source": _spread_positions(len(pair.source.samples)),
+        "target": _spread_positions(len(pair.target.samples)),
     }
     source, _ = predict(model, _inputs(pair.source, some["source"]), device=device)
     target, logits = predict(model, _inputs(pair.target, some["target"]), device=device)
@@ -157,6 +160,6 @@ def _inputs(rows: Rows, places: NDArray[np.int64]) -> Iterator[Tensor]:
         yield rows.evaluate(places[start : start + _BATCH])
 
 
-def _spread(count: int) -> NDArray[np.int64]:
-    """A few positions, evenly among all."""
+def _spread_positions(count: int) -> NDArray[np.int64]:
+    """Return a few positions, spread evenly."""
     return np.unique(np.linspace(0, count - 1, min(count, SHOWN_POINTS)).astype(np.int64))

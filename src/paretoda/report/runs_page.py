@@ -1,4 +1,4 @@
-"""The page of several runs: what differs between them, what each scored, and their curves on each other."""
+"""The page of several runs: their different settings, their scores, and their curves in common pictures."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _NOTHING = "–"  # noqa: RUF001
 
 
 def render_runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
-    """The HTML of several runs.
+    """Return the HTML of several runs.
 
     Args:
-        runs: name -> facts, in the order of the page.
-        title: of the page.
+        runs: Name -> facts, in the order of the page.
+        title: Title of the page.
     """
     settings = [{**run.inputs, **run.settings} for run in runs.values()]
     keys = list(dict.fromkeys(key for one in settings for key in one))
@@ -28,8 +28,8 @@ def render_runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
         key: settings[0].get(key) for key in keys if all(one.get(key) == settings[0].get(key) for one in settings)
     }
     tables = [
-        _results(runs),
-        _table(
+        _make_results(runs),
+        _make_table(
             "Settings that differ",
             {
                 name: {key: _text(own.get(key)) for key in keys if key not in shared}
@@ -39,11 +39,11 @@ def render_runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:
         ),
     ]
     return render_template(
-        "runs.html", title=title, count=len(runs), tables=tables, charts=_charts(runs), shared=shared
+        "runs.html", title=title, count=len(runs), tables=tables, charts=_draw_charts(runs), shared=shared
     )
 
 
-def _results(runs: Mapping[str, RunFacts]) -> Comparison:
+def _make_results(runs: Mapping[str, RunFacts]) -> Comparison:
     rows: dict[str, dict[str, str]] = {}
     for name, run in runs.items():
         accuracies = {
@@ -57,17 +57,17 @@ def _results(runs: Mapping[str, RunFacts]) -> Comparison:
     note = "Scores need no labels: higher is better, each on a scale of its own, and comparable on the same data only."
     if any(confusion.oracle for run in runs.values() for confusion in run.pictures.confusions):
         note += " Oracle: target labels were used for that column, never for training or choosing."
-    return _table("Results", rows, note)
+    return _make_table("Results", rows, note)
 
 
-def _table(heading: str, rows: Mapping[str, Mapping[str, str]], note: str) -> Comparison:
+def _make_table(heading: str, rows: Mapping[str, Mapping[str, str]], note: str) -> Comparison:
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     texts = [[name, *(row.get(column, _NOTHING) for column in columns)] for name, row in rows.items()]
     return Comparison(heading, ["run", *columns], texts, note)
 
 
-def _charts(runs: Mapping[str, RunFacts]) -> list[tuple[str, str, Markup]]:
-    """One curve for each run, of what can be compared without labels."""
+def _draw_charts(runs: Mapping[str, RunFacts]) -> list[tuple[str, str, Markup]]:
+    """Return one curve for each run, of what can be compared without labels."""
 
     def loss(name: str) -> Callable[[RunFacts], Points]:
         return lambda run: named_curves(run.history, "losses").get(name, [])

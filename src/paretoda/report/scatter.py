@@ -20,11 +20,11 @@ class FeatureMap:
     """Samples of both domains in the plane.
 
     Args:
-        points: shape (n, 2).
+        points: Coordinates, shape (n, 2).
         target: True for samples of the target, shape (n,).
-        labels: the source's labels and the target's predictions, shape (n,).
-        classes: names.
-        explained: share of the variance that the plane shows.
+        labels: The source's labels and the target's predictions, shape (n,).
+        classes: Names of the classes.
+        explained: Share of the variance that the plane shows.
     """
 
     points: NDArray[np.float64]
@@ -39,12 +39,12 @@ def make_feature_map(
     target: tuple[NDArray[np.float32], NDArray[np.int64]],
     classes: Sequence[str],
 ) -> FeatureMap | None:
-    """Both domains on the two main axes of their common features; None where these are not finite.
+    """Project both domains on the two principal axes of their features; None where these are not finite.
 
     Args:
-        source: features (n, d) and labels (n,).
-        target: features (m, d) and predicted classes (m,).
-        classes: names.
+        source: Features (n, d) and labels (n,).
+        target: Features (m, d) and predicted classes (m,).
+        classes: Names of the classes.
     """
     from sklearn.decomposition import PCA  # noqa: PLC0415  (slow to import)
 
@@ -59,18 +59,18 @@ def make_feature_map(
 
 
 def draw_panels(plane: FeatureMap) -> list[tuple[str, Markup]]:
-    """Heading and picture with legend: by domain, by class."""
-    places = _pixels(plane.points)
+    """Return heading and picture with legend: by domain, by class."""
+    places = _to_pixels(plane.points)
     domains = plane.target.astype(np.int64)
-    groups, names = _grouped(plane)
+    groups, names = _group_classes(plane)
     return [
-        ("by domain", _panel(places, domains, plane.target, "by domain") + draw_legend(["source ●", "target ✕"])),
-        ("by class", _panel(places, groups, plane.target, "by class") + draw_legend(names)),
+        ("by domain", _draw_panel(places, domains, plane.target, "by domain") + draw_legend(["source ●", "target ✕"])),
+        ("by class", _draw_panel(places, groups, plane.target, "by class") + draw_legend(names)),
     ]
 
 
-def _grouped(plane: FeatureMap) -> tuple[NDArray[np.int64], list[str]]:
-    """Each sample's colour and the colours' names: beyond the palette, the rarer classes share the last."""
+def _group_classes(plane: FeatureMap) -> tuple[NDArray[np.int64], list[str]]:
+    """Return each sample's colour and the colours' names; the rarer classes share the palette's last colour."""
     if len(plane.classes) <= COLOURS:
         return plane.labels, list(plane.classes)
     counts = np.bincount(plane.labels, minlength=len(plane.classes))
@@ -80,16 +80,18 @@ def _grouped(plane: FeatureMap) -> tuple[NDArray[np.int64], list[str]]:
     return colour[plane.labels], [*(plane.classes[place] for place in common), _OTHERS]
 
 
-def _pixels(points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Points inside the picture, the first axis across; a few far ones stand at the edge."""
+def _to_pixels(points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return points inside the picture, the first axis horizontal; a few far ones are placed at the edge."""
     low, high = np.quantile(points, 0.005, axis=0), np.quantile(points, 0.995, axis=0)
     share = np.clip((points - low) / np.where(high > low, high - low, 1), 0, 1)
     share[:, 1] = 1 - share[:, 1]
     return np.round(_EDGE + share * (_SIDE - 2 * _EDGE), 1)
 
 
-def _panel(places: NDArray[np.float64], colours: NDArray[np.int64], target: NDArray[np.bool_], heading: str) -> Markup:
-    """Dots for the source, crosses for the target, one path for each colour and domain."""
+def _draw_panel(
+    places: NDArray[np.float64], colours: NDArray[np.int64], target: NDArray[np.bool_], heading: str
+) -> Markup:
+    """Return dots for the source and crosses for the target, one path for each colour and domain."""
     parts = []
     for colour in np.unique(colours).tolist():
         chosen = colours == colour

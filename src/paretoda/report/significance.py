@@ -1,7 +1,7 @@
-"""Is one contender better than another? Paired over tasks and seeds, with tests that hold for few tasks.
+"""Comparison of contenders, paired over tasks and seeds, with tests that are valid for few tasks.
 
-Seeds of one task share its data: they say how sure its own difference is, not how the next task will turn out.
-So `by="task"`, the default, flips the signs of whole tasks; `by="run"` speaks of these tasks alone, under other seeds.
+Seeds of one task share its data: they say how certain the task's own difference is, not what the next task will show.
+So `by="task"`, the default, flips the signs of whole tasks; `by="run"` concerns these tasks only, under other seeds.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Runs: TypeAlias = Mapping[tuple[str, int], float]
 By: TypeAlias = Literal["task", "run"]
 
 EXACT = 16
-"""Up to so many signs, all patterns are counted; beyond, `DRAWS` of them are drawn."""
+"""Largest number of signs of which all patterns are counted; beyond, `DRAWS` of them are drawn."""
 DRAWS = 20_000
 TIE = 5e-4
 """Two tasks' means that differ by less are a tie: a table with one decimal shows no difference."""
@@ -29,19 +29,19 @@ TIE = 5e-4
 
 @dataclass(frozen=True)
 class Paired:
-    """What a comparison found.
+    """Result of a comparison.
 
     Args:
-        difference: mean over tasks of the tasks' mean differences.
-        low: lower end of its 95 % bootstrap interval; nan where there is only one run.
-        high: upper end.
-        p: two-sided, of the sign-flip test.
-        p_holm: the same, corrected for the comparisons made beside it.
-        smallest_p: what so few tasks (or runs) could reach at best.
-        wins: tasks won; then tied and lost.
-        ties: within `TIE`.
-        losses: tasks lost.
-        runs: pairs of (task, seed) that both have.
+        difference: Mean over tasks of the tasks' mean differences.
+        low: Lower end of its 95 % bootstrap interval; nan where there is only one run.
+        high: Upper end.
+        p: Two-sided p value of the sign-flip test.
+        p_holm: The same, corrected for the comparisons made beside it.
+        smallest_p: Smallest p value that so few tasks (or runs) can reach.
+        wins: Number of tasks won.
+        ties: Number of tasks within `TIE`.
+        losses: Number of tasks lost.
+        runs: Number of pairs of (task, seed) that both have.
     """
 
     difference: float
@@ -57,7 +57,7 @@ class Paired:
 
 
 def paired_differences(first: Runs, second: Runs) -> dict[str, list[float]]:
-    """Task -> first minus second for every seed that both have."""
+    """Return task -> first minus second for every seed that both have."""
     by_task: dict[str, list[float]] = {}
     for task, seed in first:
         if (task, seed) in second:
@@ -66,13 +66,13 @@ def paired_differences(first: Runs, second: Runs) -> dict[str, list[float]]:
 
 
 def compare(first: Runs, second: Runs, *, by: By = "task", seed: int = 0) -> Paired | None:
-    """The first against the second, or None where they share no run.
+    """Compare the first contender with the second; None where they share no run.
 
     Args:
-        first: the contender.
-        second: what it is compared with.
-        by: whose signs are flipped: whole tasks, or single runs within tasks.
-        seed: of the bootstrap and, beyond `EXACT` signs, of the test.
+        first: Runs of the contender.
+        second: Runs of the contender that it is compared with.
+        by: Whose signs are flipped: whole tasks, or single runs within tasks.
+        seed: Seed of the bootstrap and, beyond `EXACT` signs, of the test.
     """
     found = paired_differences(first, second)
     if not found:
@@ -98,13 +98,22 @@ def compare(first: Runs, second: Runs, *, by: By = "task", seed: int = 0) -> Pai
 
 
 def compare_all(contenders: Mapping[str, Runs], base: str, *, by: By = "task", seed: int = 0) -> dict[str, Paired]:
-    """Every contender against the base, with Holm's correction over them; those that share no run are left out."""
+    """Compare every contender with the base, with Holm's correction over them.
+
+    Contenders that share no run with the base are left out.
+
+    Args:
+        contenders: Name -> runs.
+        base: Name of the base.
+        by: See `compare`.
+        seed: See `compare`.
+    """
     pairs = {name: compare(runs, contenders[base], by=by, seed=seed) for name, runs in contenders.items()}
     return correct_p_values({name: pair for name, pair in pairs.items() if pair is not None and name != base})
 
 
 def correct_p_values(pairs: Mapping[str, Paired]) -> dict[str, Paired]:
-    """The same comparisons as one family: `p_holm` is filled."""
+    """Return the comparisons as one family, with `p_holm` filled in."""
     adjusted = holm([pair.p for pair in pairs.values()])
     return {name: replace(pair, p_holm=p) for (name, pair), p in zip(pairs.items(), adjusted, strict=True)}
 
@@ -112,11 +121,14 @@ def correct_p_values(pairs: Mapping[str, Paired]) -> dict[str, Paired]:
 def sign_flip_p(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -> float:
     """Two-sided p value of the sum of paired differences when every sign is a fair coin.
 
-    Exact up to `EXACT` values; beyond, the share among drawn patterns, the observed one counted as one of them.
+    It is exact up to `EXACT` values; beyond, it is the share among drawn patterns, with the observed one among them.
+
+    >>> sign_flip_p([1.0, 2.0, 3.0])
+    0.25
     """
     observed, slack = abs(sum(values)), 1e-9 * sum(map(abs, values))  # equal sums must count as equal
     if len(values) <= EXACT:
-        sums = np.array([values[0]])  # the first sign is fixed: a pattern and its mirror image are equally extreme
+        sums = np.array([values[0]])  # the first sign is fixed: a pattern and its negation are equally extreme
         for value in values[1:]:
             sums = np.concatenate([sums + value, sums - value])
         return float(np.mean(np.abs(sums) >= observed - slack))
@@ -130,7 +142,7 @@ def sign_flip_p(values: Sequence[float], *, seed: int = 0, draws: int = DRAWS) -
 def bootstrap_interval(
     found: Mapping[str, Sequence[float]], *, seed: int = 0, draws: int = 4000, level: float = 0.95
 ) -> tuple[float, float]:
-    """Percentile interval of the mean of the tasks' means: tasks are drawn first, then seeds within each drawn task."""
+    """Percentile interval of the mean of the tasks' means; tasks are drawn first, then seeds within each."""
     counts = np.array([len(values) for values in found.values()])
     if counts.sum() < 2:
         return nan, nan
@@ -147,7 +159,11 @@ def bootstrap_interval(
 
 
 def holm(ps: Sequence[float]) -> list[float]:
-    """Holm's step-down correction; a p value that is nan was no comparison and stays so."""
+    """Holm's step-down correction; a p value that is nan was no comparison and stays nan.
+
+    >>> holm([0.01, 0.04])
+    [0.02, 0.04]
+    """
     order = sorted((place for place, p in enumerate(ps) if not isnan(p)), key=lambda place: ps[place])
     adjusted, running = [nan] * len(ps), 0.0
     for rank, place in enumerate(order):
@@ -158,13 +174,13 @@ def holm(ps: Sequence[float]) -> list[float]:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Average ranks over tasks, 1 is best, in that order (Demšar, 2006).
+    """Average ranks over tasks, best first; 1 is best (Demšar, 2006).
 
     Args:
-        ranks: name -> average rank, best first.
-        tasks: how many there were.
-        p: of Friedman's test; nan below three contenders or two tasks.
-        critical_difference: of Nemenyi's test at 5 %; ranks that differ by less do not differ.
+        ranks: Name -> average rank, best first.
+        tasks: Number of tasks.
+        p: p value of Friedman's test; nan below three contenders or two tasks.
+        critical_difference: Critical difference of Nemenyi's test at 5 %; ranks that differ by less do not differ.
     """
 
     ranks: Mapping[str, float]
@@ -173,7 +189,7 @@ class Ranking:
     critical_difference: float
 
     def groups(self) -> list[tuple[int, int]]:
-        """First and last place of every largest group whose ranks do not differ."""
+        """Return first and last place of every maximal group whose ranks do not differ."""
         ranks = list(self.ranks.values())
         reach = [max(j for j, r in enumerate(ranks) if r - rank <= self.critical_difference) for rank in ranks]
         fresh = [True, *(later > earlier for earlier, later in pairwise(reach))]
@@ -181,7 +197,11 @@ class Ranking:
 
 
 def rank_contenders(scores: Mapping[str, Sequence[float]]) -> Ranking:
-    """The ranking of contenders with one value for each task, the same tasks in the same order; two or more of them."""
+    """Rank two or more contenders.
+
+    Args:
+        scores: Name -> one value for each task, the same tasks in the same order.
+    """
     values = np.array(list(scores.values())).T.round(9)
     ranks = rankdata(-values, axis=1)
     tasks, count = values.shape
@@ -194,5 +214,5 @@ def rank_contenders(scores: Mapping[str, Sequence[float]]) -> Ranking:
 
 @lru_cache
 def critical_q(count: int, alpha: float = 0.05) -> float:
-    """Nemenyi's critical value: the studentized range of so many contenders, over the square root of 2."""
+    """Nemenyi's critical value: the studentised range of so many contenders, over the square root of 2."""
     return float(studentized_range.ppf(1 - alpha, count, inf)) / sqrt(2)

@@ -17,7 +17,7 @@ KINDS = {"chosen": "of the model chosen without target labels", "last": "after t
 
 
 class Cell(NamedTuple):
-    """Mean over seeds, their sample standard deviation (None below two), and how many they are."""
+    """Mean over seeds, their sample standard deviation (None below two), and their number."""
 
     mean: float
     std: float | None
@@ -32,11 +32,11 @@ class Table:
     """Every value of a benchmark.
 
     Args:
-        columns: tasks, in order of first appearance.
-        rows: contenders, in order of first appearance.
+        columns: Tasks, in order of first appearance.
+        rows: Contenders, in order of first appearance.
         values: (row, column) -> seed -> fraction; a cell without values is absent.
-        failed: row -> runs without a value, where there are any.
-        caption: what the numbers are.
+        failed: Row -> number of runs without a value, where there are any.
+        caption: What the numbers are.
     """
 
     columns: tuple[str, ...]
@@ -46,9 +46,10 @@ class Table:
     caption: str
 
     def cells(self, row: str) -> list[Cell | None]:
-        """One for each column, None where nothing was measured, and the average.
+        """Return one cell for each column, None where nothing was measured, and the average.
 
-        Its mean is over the tasks' means, its spread over the averages of those seeds that every task has.
+        The mean of the average is over the tasks' means, its spread over the averages of those seeds that every task
+        has.
         """
         found = [self.values.get((row, column), {}) for column in self.columns]
         cells = [_cell(list(seeds.values())) for seeds in found]
@@ -59,7 +60,7 @@ class Table:
         return [*cells, Cell(fmean(cell.mean for cell in cells if cell), spread, len(whole))]
 
     def runs(self, row: str) -> dict[tuple[str, int], float]:
-        """(task, seed) -> value, as comparisons want it."""
+        """Return (task, seed) -> value, as comparisons need it."""
         return {(c, seed): v for c in self.columns for seed, v in self.values.get((row, c), {}).items()}
 
 
@@ -68,10 +69,10 @@ class TableStyle:
     """How a table is shown.
 
     Args:
-        oracle: rows that saw target labels: marked, and never the best.
-        references: name -> task -> published fraction: in a block of their own, and never the best.
-        base: row that the others' averages are tested against.
-        by: see `paretoda.report.significance`.
+        oracle: Rows that used target labels: marked, and never the best.
+        references: Name -> task -> published fraction, in a block of their own, and never the best.
+        base: Row that the others' averages are tested against.
+        by: See `paretoda.report.significance`.
     """
 
     oracle: frozenset[str] = frozenset()
@@ -81,7 +82,7 @@ class TableStyle:
 
 
 class Line(NamedTuple):
-    """A row as it is shown: (text, is it the best) for each column and the average."""
+    """A row as it is shown: (text, whether it is the best) for each column and the average."""
 
     name: str
     cells: Sequence[tuple[str, bool]]
@@ -92,12 +93,15 @@ PLAIN = TableStyle()
 
 
 def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen", measure: str = "accuracy") -> Table:
-    """The table of benchmark rows; of several rows of the same run the last counts.
+    """Make the table of benchmark rows; of several rows of the same run the last counts.
 
     Args:
         rows: suite, task, name, seed, and `measure` -> `kind` -> fraction; without it, the run counts as failed.
-        kind: of the chosen model, or after the last step.
-        measure: key of the numbers.
+        kind: "chosen" for the chosen model, "last" for the model after the last step.
+        measure: Key of the numbers.
+
+    Raises:
+        ValueError: A run has two different settings, or a value is no fraction.
     """
     runs = keep_latest(rows)
     values: dict[tuple[str, str], dict[int, float]] = {}
@@ -107,17 +111,17 @@ def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen
         if "error" in row or value is None or not isfinite(value):
             failed[row["name"]] = failed.get(row["name"], 0) + 1
         else:
-            values.setdefault((row["name"], row["task"]), {})[row["seed"]] = _fraction(value, row["name"])
+            values.setdefault((row["name"], row["task"]), {})[row["seed"]] = _check_fraction(value, row["name"])
     columns, names = tuple({row["task"]: None for row in runs}), tuple({row["name"]: None for row in runs})
     caption = f"Target {measure.replace('_', ' ')} (oracle) in per cent {KINDS[kind]}, mean ± std over seeds."
     return Table(columns, names, values, failed, caption)
 
 
 def keep_latest(rows: Iterable[Row]) -> list[Row]:
-    """One row for each run, the last; tasks carry their suite where there are several.
+    """Return one row for each run, the last; tasks carry their suite where there are several.
 
     Raises:
-        ValueError: two have different settings: somebody must choose between them, without labels.
+        ValueError: Two rows of a run have different settings, and one must be chosen without labels.
     """
     rows = list(rows)
     several = len({row.get("suite") for row in rows}) > 1
@@ -131,82 +135,86 @@ def keep_latest(rows: Iterable[Row]) -> list[Row]:
     return list(runs.values())
 
 
-def format_lines(table: Table, look: TableStyle = PLAIN) -> list[Line]:
-    """The rows as texts, references last."""
-    rivals = [table.cells(row) for row in table.rows if row not in look.oracle]
-    best = [max((_shown(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
-    pairs, shown = compare_rows(table, look), []
+def format_lines(table: Table, style: TableStyle = PLAIN) -> list[Line]:
+    """Return the rows as texts, references last."""
+    rivals = [table.cells(row) for row in table.rows if row not in style.oracle]
+    best = [max((_rounded(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
+    pairs, shown = compare_rows(table, style), []
     for row in table.rows:
         cells = table.cells(row)
         texts = [str(cell or "") for cell in cells]
         if cells[-1] and row in pairs and pairs[row].p_holm < 0.05:
             texts[-1] += "†" if pairs[row].difference > 0 else "‡"
-        if row in look.oracle:
+        if row in style.oracle:
             shown.append(Line(f"{row} (oracle)", [(text, False) for text in texts]))
         else:
-            bold = [cell is not None and _shown(cell) == top for cell, top in zip(cells, best, strict=True)]
+            bold = [cell is not None and _rounded(cell) == top for cell, top in zip(cells, best, strict=True)]
             shown.append(Line(row, list(zip(texts, bold, strict=True))))
-    for name, numbers in look.references.items():
-        known = {(name, task): {0: _fraction(value, name)} for task, value in numbers.items()}
+    for name, numbers in style.references.items():
+        known = {(name, task): {0: _check_fraction(value, name)} for task, value in numbers.items()}
         cells = Table(table.columns, (name,), known, {}, "").cells(name)
         shown.append(Line(name, [(str(cell or ""), False) for cell in cells], published=True))
     return shown
 
 
-def make_notes(table: Table, look: TableStyle = PLAIN) -> list[str]:
-    """What a reader must know: what the numbers are, the marks, and the failures."""
-    said = [table.caption]
-    if pairs := compare_rows(table, look):
-        test = f"p < 0.05, sign-flip test over {look.by}s, Holm-corrected"
+def make_notes(table: Table, style: TableStyle = PLAIN) -> list[str]:
+    """Return what a reader must know: what the numbers are, the marks, and the failures."""
+    sentences = [table.caption]
+    if pairs := compare_rows(table, style):
+        test = f"p < 0.05, sign-flip test over {style.by}s, Holm-corrected"
         hopeless = min(pair.smallest_p for pair in pairs.values()) * len(pairs) >= 0.05
-        few = f"; so few {look.by}s for {len(pairs)} comparisons cannot reach it" if hopeless else ""
-        said.append(f"† better, ‡ worse than {look.base} on average: {test}{few}.")
-    if look.oracle.intersection(table.rows):
-        said.append("Rows marked (oracle) saw target labels and are never the best.")
+        few = f"; so few {style.by}s for {len(pairs)} comparisons cannot reach it" if hopeless else ""
+        sentences.append(f"† better, ‡ worse than {style.base} on average: {test}{few}.")
+    if style.oracle.intersection(table.rows):
+        sentences.append("Rows marked (oracle) saw target labels and are never the best.")
     if table.failed:
         each = ", ".join(f"{name}: {count}" for name, count in table.failed.items())
-        said.append(f"Failed runs, which are missing: {sum(table.failed.values())} ({each}).")
-    return said
+        sentences.append(f"Failed runs, which are missing: {sum(table.failed.values())} ({each}).")
+    return sentences
 
 
-def compare_rows(table: Table, look: TableStyle) -> dict[str, Paired]:
-    """Every row but the oracles' against the base, if the look names one."""
-    if look.base is None:
+def compare_rows(table: Table, style: TableStyle) -> dict[str, Paired]:
+    """Compare every row except oracles with the base, if the style names one.
+
+    Raises:
+        ValueError: The table has no such base.
+    """
+    if style.base is None:
         return {}
-    if look.base not in table.rows:
-        raise ValueError(f"no row is called {look.base!r}; there are {', '.join(table.rows)}")
-    kept = [row for row in table.rows if row == look.base or row not in look.oracle]
-    return compare_all({row: table.runs(row) for row in kept}, look.base, by=look.by)
+    if style.base not in table.rows:
+        raise ValueError(f"no row is called {style.base!r}; there are {', '.join(table.rows)}")
+    kept = [row for row in table.rows if row == style.base or row not in style.oracle]
+    return compare_all({row: table.runs(row) for row in kept}, style.base, by=style.by)
 
 
 def _cell(values: Sequence[float]) -> Cell | None:
     return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values)) if values else None
 
 
-def _shown(cell: Cell) -> float:
+def _rounded(cell: Cell) -> float:
     return float(f"{100 * cell.mean:.1f}")
 
 
-def _fraction(value: float, name: str) -> float:
+def _check_fraction(value: float, name: str) -> float:
     if not 0 <= value <= 1:
         raise ValueError(f"{name!r} has the value {value}; values are fractions from 0 to 1, 0.62 for 62 %")
     return float(value)
 
 
-def to_markdown(table: Table, look: TableStyle = PLAIN) -> str:
-    """A Markdown table, and what a reader must know below it."""
+def to_markdown(table: Table, style: TableStyle = PLAIN) -> str:
+    """Return a Markdown table with its notes below."""
     out = [["", *map(_markdown_text, table.columns), "average"], ["---", *["---:"] * (len(table.columns) + 1)]]
-    own, published = _blocks(format_lines(table, look))
+    own, published = _split_blocks(format_lines(table, style))
     for heading, block in (("", own), ("*published*", published)):
         out += [[heading, *[""] * (len(table.columns) + 1)]] if heading and block else []
         out += [[_markdown_text(x.name), *(f"**{t}**" if bold else t for t, bold in x.cells)] for x in block]
-    below = "\\\n".join(map(_markdown_text, make_notes(table, look)))
+    below = "\\\n".join(map(_markdown_text, make_notes(table, style)))
     return "".join(f"| {' | '.join(row)} |\n" for row in out) + f"\n{below}\n"
 
 
-def to_latex(table: Table, look: TableStyle = PLAIN) -> str:
-    """A `tabular` for the package booktabs, and what a reader must know below it."""
-    own, published = _blocks(format_lines(table, look))
+def to_latex(table: Table, style: TableStyle = PLAIN) -> str:
+    """Return a `tabular` for the package booktabs with its notes below."""
+    own, published = _split_blocks(format_lines(table, style))
     out = [rf"\begin{{tabular}}{{l{'r' * (len(table.columns) + 1)}}}", r"\toprule"]
     out += [" & ".join(["", *map(_latex_text, table.columns), "average"]) + r" \\", r"\midrule"]
     for heading, block in (("", own), ("published", published)):
@@ -215,12 +223,12 @@ def to_latex(table: Table, look: TableStyle = PLAIN) -> str:
         for line in block:
             cells = [rf"\textbf{{{_latex_text(text)}}}" if bold else _latex_text(text) for text, bold in line.cells]
             out.append(" & ".join([_latex_text(line.name), *cells]) + r" \\")
-    below = " ".join(map(_latex_text, make_notes(table, look)))
+    below = " ".join(map(_latex_text, make_notes(table, style)))
     return "\n".join([*out, r"\bottomrule", r"\end{tabular}", rf"\par\smallskip{{\footnotesize {below}}}", ""])
 
 
 def to_csv(table: Table) -> str:
-    """Wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
+    """Return wide CSV for programs: mean, std and n (fractions, unrounded) of every task and of the average."""
     heads = [f"{column} {part}" for column in (*table.columns, "average") for part in Cell._fields]
     rows: list[list[object]] = [["name", *heads, "failed"]]
     for row in table.rows:
@@ -229,7 +237,7 @@ def to_csv(table: Table) -> str:
     return cells_text(rows)
 
 
-def _blocks(shown: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+def _split_blocks(shown: Sequence[Line]) -> tuple[list[Line], list[Line]]:
     return [line for line in shown if not line.published], [line for line in shown if line.published]
 
 

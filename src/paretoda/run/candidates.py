@@ -85,7 +85,7 @@ class Candidates:
         networks = _predicting(step)
         if self.processes.rank == 0:
             self._load(taken, networks)
-        self.processes.first(networks.state_dict().values())
+        self.processes.broadcast(networks.state_dict().values())
 
     def _load(self, taken: int, networks: nn.ModuleDict) -> None:
         if self.directory is None:

@@ -81,7 +81,7 @@ def train(  # noqa: PLR0913  (keyword options)
             first = _resume(step, directory, candidates, tolerant, say)
             if first > settings.steps:
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
-        processes.first(step.modules().state_dict().values())
+        processes.broadcast(step.modules().state_dict().values())
         history = _history(directory, first, writes=writes)
 
         def record(taken: int, report: Report) -> None:
@@ -101,7 +101,7 @@ def train(  # noqa: PLR0913  (keyword options)
                 tracker.scores(taken, candidates.scores[-1])
             if directory is not None and saved:
                 # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
-                processes.first(step.modules().state_dict().values())
+                processes.broadcast(step.modules().state_dict().values())
                 if writes:
                     directory.sync_metrics()
                     tracker.flush()
@@ -140,7 +140,7 @@ def _resume(
     tolerant.skipped = state["extra"].get("skipped", 0)
     if type(tolerant.skipped) is not int or tolerant.skipped < 0:
         raise CheckpointError("the checkpoint does not say how many steps were left out; start again with --overwrite")
-    if len(set(step.processes.numbers(first))) > 1:
+    if len(set(step.processes.gather_numbers(first))) > 1:
         raise CheckpointError(f"the processes read different checkpoints in {directory.path}: put it on a shared disk")
     return first
 

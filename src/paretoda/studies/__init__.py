@@ -1,1 +1,1 @@
-"""Studies: why it works, or does not, measured; target labels are read for analysis only and marked as oracle."""
+"""Studies: measurements of why it works, or does not; target labels are read for analysis only and marked as oracle."""

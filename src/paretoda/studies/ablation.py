@@ -17,9 +17,9 @@ class Part:
     """A row of the ablation.
 
     Args:
-        name: of the row.
-        settings: what differs from DANN with the defaults.
-        paper: the paper's accuracy in per cent, the average of Office-31 with ResNet-50; None: not in the paper.
+        name: Name of the row.
+        settings: Settings that differ from DANN with the defaults.
+        paper: The paper's accuracy in per cent, the average of Office-31 with ResNet-50; None where the paper has none.
     """
 
     name: str
@@ -27,7 +27,7 @@ class Part:
     paper: float | None = None
 
 
-def _sum(loss: str) -> dict[str, Any]:
+def _linear(loss: str) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "linear"}
 
 
@@ -35,42 +35,45 @@ def _epo(loss: str) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "epo"}
 
 
-def _printed(loss: str, guide: str, **more: Any) -> dict[str, Any]:
+def _paper(loss: str, guide: str, **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda-paper", "guide": guide, **more}
 
 
-def _ours(loss: str = "tcm+propagation", guide: str = "agreement", **more: Any) -> dict[str, Any]:
+def _default(loss: str = "tcm+propagation", guide: str = "agreement", **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda", "guide": guide, **more}
 
 
 PAPER = (
-    Part("DANN", _sum("none"), 82.2),
-    Part("DANN + IM", _sum("im"), 87.9),
-    Part("DANN + TCM", _sum("tcm"), 88.4),
+    Part("DANN", _linear("none"), 82.2),
+    Part("DANN + IM", _linear("im"), 87.9),
+    Part("DANN + TCM", _linear("tcm"), 88.4),
     Part("DANN, EPO", _epo("none"), 87.7),
     Part("DANN + IM, EPO", _epo("im")),
     Part("DANN + TCM, EPO", _epo("tcm"), 89.9),
-    Part("DANN, ParetoDA as printed", _printed("none", "im")),
-    Part("DANN + IM, ParetoDA as printed", _printed("im", "im"), 89.7),
-    Part("DANN + TCM, ParetoDA as printed", _printed("tcm", "tcm"), 90.2),
+    Part("DANN, ParetoDA as printed", _paper("none", "im")),
+    Part("DANN + IM, ParetoDA as printed", _paper("im", "im"), 89.7),
+    Part("DANN + TCM, ParetoDA as printed", _paper("tcm", "tcm"), 90.2),
 )
 """The paper's rows, in all combinations; its guide is the target loss on held-out data."""
 
 OURS = (
     Part("source-only", {"method": "source-only", "target_loss": "none", "scheme": "linear"}),
-    Part("DANN + TCM + propagation", _sum("tcm+propagation")),
-    Part("DANN + TCM + propagation, 1:.3:.3:1", {**_sum("tcm+propagation"), "loss_weights": [1.0, 0.3, 0.3, 1.0]}),
-    Part("paretoda", _ours()),
-    *(Part(f"paretoda, guide {guide}", _ours(guide=guide)) for guide in ("tcm", "im", "prototypes", "neighbours")),
-    Part("paretoda, TCM alone", _ours("tcm")),
-    Part("paretoda, no target loss", _ours("none")),
-    Part("paretoda, equal prior", _ours(options=["scheme.prior=[1,1,1,1]"])),
-    Part("paretoda without lean", _ours(options=["scheme.lean=0"])),
-    Part("paretoda, inner products of one step", _ours(average=0.0)),
-    Part("paretoda, last layer votes", _ours(voting="last")),
-    Part("paretoda, head follows the source", _ours(head_losses=["source"])),
-    Part("as printed, guide agreement", _printed("tcm", "agreement")),
-    Part("as printed, unit gradients", _printed("tcm", "tcm", options=["scheme.normalise=l2"])),
+    Part("DANN + TCM + propagation", _linear("tcm+propagation")),
+    Part(
+        "DANN + TCM + propagation, 1:.3:.3:1",
+        {**_linear("tcm+propagation"), "loss_weights": [1.0, 0.3, 0.3, 1.0]},
+    ),
+    Part("paretoda", _default()),
+    *(Part(f"paretoda, guide {guide}", _default(guide=guide)) for guide in ("tcm", "im", "prototypes", "neighbours")),
+    Part("paretoda, TCM alone", _default("tcm")),
+    Part("paretoda, no target loss", _default("none")),
+    Part("paretoda, equal prior", _default(options=["scheme.prior=[1,1,1,1]"])),
+    Part("paretoda without lean", _default(options=["scheme.lean=0"])),
+    Part("paretoda, inner products of one step", _default(average=0.0)),
+    Part("paretoda, last layer votes", _default(voting="last")),
+    Part("paretoda, head follows the source", _default(head_losses=["source"])),
+    Part("as printed, guide agreement", _paper("tcm", "agreement")),
+    Part("as printed, unit gradients", _paper("tcm", "tcm", options=["scheme.normalise=l2"])),
     Part(
         "as released",
         {
@@ -85,18 +88,25 @@ OURS = (
 """Our variants."""
 
 
-def study_ablation(ask: StudyRequest) -> Page:
-    """Run all rows and set the paper's numbers beside them."""
+def study_ablation(request: StudyRequest) -> Page:
+    """Run all rows and set the paper's numbers beside them.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
     parts = [*PAPER, *OURS]
     contenders = [Contender(part.name, {"method": "dann", **part.settings}) for part in parts]
-    tasks = ask.chosen()
-    rows = run_contenders(ask, {ask.suite: contenders}, {ask.suite: tasks})
-    chosen, last = make_tables(rows, ask.found.measure)
+    tasks = request.choose_tasks()
+    rows = run_contenders(request, {request.suite: contenders}, {request.suite: tasks})
+    chosen, last = make_tables(rows, request.loaded_suite.measure)
     printed = {part.name: f"{part.paper:.1f}" for part in parts if part.paper is not None}
     columns = {"paper (Office-31, ResNet-50)": printed}
     means = {name: cells[-1].mean for name in chosen.rows if (cells := chosen.cells(name))[-1] is not None}
     return Page(
-        f"Ablation on {ask.suite}, {', '.join(tasks)}",
+        f"Ablation on {request.suite}, {', '.join(tasks)}",
         [_answer(means), "The paper's column is another benchmark: compare orders, not numbers."],
         [
             make_accuracy_section("Chosen without target labels", chosen, columns),
@@ -107,7 +117,7 @@ def study_ablation(ask: StudyRequest) -> Page:
 
 
 def _answer(means: dict[str, float]) -> str:
-    """How far the order of our numbers is the paper's: pairs of rows in the same order."""
+    """Return how many pairs of the paper's rows have the paper's order here."""
     known = [(part.paper, means[part.name]) for part in PAPER if part.paper is not None and part.name in means]
     pairs = [(a, b) for i, a in enumerate(known) for b in known[i + 1 :]]
     same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs)

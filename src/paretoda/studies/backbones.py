@@ -27,7 +27,7 @@ IMAGES: dict[str, dict[str, Any]] = {
 }
 """For images: networks that are trained from random weights."""
 DEEP = "office-caltech10-deep"
-"""The same photographs as the default suite, seen by EfficientNet-Lite0."""
+"""The photographs of the default suite as features of EfficientNet-Lite0."""
 
 PAPER = Grid(
     ["paper, W-A of Office-31", "source-only", "DANN", "+ ParetoDA"],
@@ -39,20 +39,27 @@ PAPER = Grid(
 )
 
 
-def choose_networks(ask: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
-    """Suite -> network -> settings: widths on stored features, backbones on images that are trained on."""
-    task = ask.found.tasks[ask.chosen()[0]]
+def choose_networks(request: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
+    """Return suite -> network -> settings: widths for stored features, backbones for images that are trained on."""
+    task = request.loaded_suite.tasks[request.choose_tasks()[0]]
     trains_images = "backbone" in task.settings and not task.settings.get("frozen")
-    found: dict[str, Mapping[str, dict[str, Any]]] = {ask.suite: IMAGES if trains_images else WIDTHS}
-    if ask.suite == SUITE:
+    found: dict[str, Mapping[str, dict[str, Any]]] = {request.suite: IMAGES if trains_images else WIDTHS}
+    if request.suite == SUITE:
         found[DEEP] = WIDTHS
     return found
 
 
-def study_backbones(ask: StudyRequest) -> Page:
-    """Run every method on every network."""
-    found = choose_networks(ask)
-    tasks = ask.chosen()
+def study_backbones(request: StudyRequest) -> Page:
+    """Run every method on every network.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
+    found = choose_networks(request)
+    tasks = request.choose_tasks()
     wanted = {
         suite: [
             Contender(f"{method} on {network}", {**settings, **own})
@@ -61,16 +68,16 @@ def study_backbones(ask: StudyRequest) -> Page:
         ]
         for suite, kinds in found.items()
     }
-    rows = run_contenders(ask, wanted, dict.fromkeys(wanted, tasks))
+    rows = run_contenders(request, wanted, dict.fromkeys(wanted, tasks))
     turned = []
     for row in rows:
         method, _, network = row["name"].partition(" on ")
         place = f"{network}, {row['task']}" if len(tasks) > 1 else network
-        kind = "EfficientNet-Lite0, " if row["suite"] == DEEP != ask.suite else ""
-        turned.append({**row, "name": method, "task": kind + place, "suite": ask.suite})
-    chosen, last = make_tables(turned, ask.found.measure)
+        kind = "EfficientNet-Lite0, " if row["suite"] == DEEP != request.suite else ""
+        turned.append({**row, "name": method, "task": kind + place, "suite": request.suite})
+    chosen, last = make_tables(turned, request.loaded_suite.measure)
     return Page(
-        f"Networks on {ask.suite}, {', '.join(tasks)}",
+        f"Networks on {request.suite}, {', '.join(tasks)}",
         [_answer({name: [cell.mean if cell else None for cell in chosen.cells(name)[:-1]] for name in chosen.rows})],
         [
             make_accuracy_section("Chosen without target labels", chosen, {}),
@@ -84,5 +91,5 @@ def study_backbones(ask: StudyRequest) -> Page:
 def _answer(means: Mapping[str, list[float | None]]) -> str:
     ours, plain = means.get("paretoda", []), means.get("DANN", [])
     gains = [100 * (a - b) for a, b in zip(ours, plain, strict=False) if a is not None and b is not None]
-    told = ", ".join(f"{gain:+.1f}" for gain in gains)
-    return f"paretoda is above DANN on {sum(gain > 0 for gain in gains)} of {len(gains)} networks: {told} points."
+    points = ", ".join(f"{gain:+.1f}" for gain in gains)
+    return f"paretoda is above DANN on {sum(gain > 0 for gain in gains)} of {len(gains)} networks: {points} points."

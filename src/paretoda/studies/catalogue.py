@@ -27,23 +27,29 @@ STUDIES: dict[str, Callable[[StudyRequest], Page]] = {
 """Name -> study."""
 
 
-def make_study(name: str, ask: StudyRequest, command: str) -> Page:
+def make_study(name: str, request: StudyRequest, command: str) -> Page:
     """Make the runs that are missing, write the page, and return it.
 
     Args:
-        name: of the study.
-        ask: what is asked for.
-        command: that repeats it.
+        name: Name of the study, a key of `STUDIES`.
+        request: What the user asks for.
+        command: Command that repeats it.
+
+    Returns:
+        The page, which is also in the request's directory.
+
+    Raises:
+        SettingsError: The suite has no such task.
     """
-    ask.chosen()
-    page = STUDIES[name](ask)
+    request.choose_tasks()
+    page = STUDIES[name](request)
     facts = {
         "command": command or shlex.join(["paretoda", "study", name]),
-        "seeds": f"0 to {ask.seeds - 1}",
-        "steps": str(ask.steps or "the study's own"),
+        "seeds": f"0 to {request.seeds - 1}",
+        "steps": str(request.steps or "the study's own"),
         "selection": "the ensemble of validators, where a table says chosen; the last step elsewhere",
         **read_versions(),
     }
     page = replace(page, facts=facts)
-    page.write(ask.directory)
+    page.write(request.directory)
     return page

@@ -25,20 +25,20 @@ from paretoda.types import Domain, Objective, Snapshot
 Array = NDArray[np.float64]
 
 _SURE = 2.0
-"""Standard errors by which a point must stand above the hull."""
+"""Number of standard errors by which a point must lie above the hull."""
 
 
 @dataclass(frozen=True, eq=False)
 class Front:
-    """Points in the plane of two losses, both to be small, and what is known of their front.
+    """Points in the plane of two losses, both to be minimised, and the analysis of their front.
 
     Args:
-        points: mean over seeds, shape (n, 2).
-        errors: standard errors of the means, shape (n, 2); NaN with one seed.
-        best: places of the points that no other dominates, by the first loss.
-        corners: places of the corners of the lower convex hull, by the first loss; a subset of `best`.
-        gaps: distance of every point in `best` from the hull along its normal, both losses over their span.
-        sigmas: standard errors of the gaps, of the point and of the two corners below it together.
+        points: Means over seeds, shape (n, 2).
+        errors: Standard errors of the means, shape (n, 2); NaN with one seed.
+        best: Indices of the points that no other dominates, ordered by the first loss.
+        corners: Indices of the corners of the lower convex hull, ordered by the first loss; a subset of `best`.
+        gaps: Distance of every point in `best` from the hull along its normal, both losses over their span.
+        sigmas: Standard errors of the gaps, of the point and of the two corners below it together.
     """
 
     points: Array
@@ -50,7 +50,7 @@ class Front:
 
     @property
     def above(self) -> tuple[int, ...]:
-        """Places of the points that a weighted sum cannot reach: above the hull by more than two standard errors."""
+        """Indices of the points that no weighted sum can reach: above the hull by more than two standard errors."""
         sure = self.gaps > np.maximum(_SURE * self.sigmas, 1e-9)
         return tuple(place for place, is_sure in zip(self.best, sure.tolist(), strict=True) if is_sure)
 
@@ -61,7 +61,7 @@ class Front:
 
     @property
     def sentence(self) -> str:
-        """The answer."""
+        """The answer in one sentence."""
         between = len(self.best) - len(self.corners)
         (left, low), (right, high) = self.points[list(self.best)].min(axis=0), self.points[list(self.best)].max(axis=0)
         where = f"L_S from {left:.3g} to {right:.3g}, L_D from {low:.3g} to {high:.3g}"
@@ -76,7 +76,7 @@ class Front:
 
 
 def non_dominated(points: Array) -> tuple[int, ...]:
-    """Places of the points that no other point beats in one loss without losing in the other, by the first loss."""
+    """Indices of the points that no other point dominates, ordered by the first loss."""
     order = sorted(range(len(points)), key=lambda place: (points[place, 0], points[place, 1]))
     found: list[int] = []
     for place in order:
@@ -86,11 +86,11 @@ def non_dominated(points: Array) -> tuple[int, ...]:
 
 
 def lower_hull(points: Array, best: tuple[int, ...]) -> tuple[int, ...]:
-    """Places among `best` that minimise some weighted sum of the losses (a monotone chain).
+    """Indices among `best` that minimise some weighted sum of the losses (a monotone chain).
 
     Args:
-        points: shape (n, 2).
-        best: places by the first loss.
+        points: Points, shape (n, 2).
+        best: Indices ordered by the first loss.
     """
     chain: list[int] = []
     for place in best:
@@ -101,16 +101,16 @@ def lower_hull(points: Array, best: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _turn(first: Array, second: Array, third: Array) -> float:
-    """Positive where the path turns left: the middle point is below the line of the others."""
+    """Positive where the path turns left: the middle point is below the line through the others."""
     a, b = second - first, third - first
     return float(a[0] * b[1] - a[1] * b[0])
 
 
 def make_front(samples: Array) -> Front:
-    """The front of n points.
+    """Return the front of n points.
 
     Args:
-        samples: shape (n, seeds, 2).
+        samples: Losses of each point and seed, shape (n, seeds, 2).
     """
     points, seeds = samples.mean(axis=1), samples.shape[1]
     errors = samples.std(axis=1, ddof=1) / np.sqrt(seeds) if seeds > 1 else np.full_like(points, np.nan)
@@ -123,7 +123,7 @@ def make_front(samples: Array) -> Front:
 
 
 def _gap(place: int, points: Array, errors: Array, corners: tuple[int, ...]) -> tuple[float, float]:
-    """Distance from the hull's edge below the point, and its standard error."""
+    """Return the distance from the hull's edge below the point, and its standard error."""
     if place in corners:
         return 0.0, 0.0
     right = next(i for i, corner in enumerate(corners) if points[corner, 0] > points[place, 0])
@@ -142,41 +142,41 @@ _CENTRES = 300
 
 
 def probe_divergence(alignment: Objective, snapshot: Snapshot) -> float:
-    """What the best probe knows of the domain, log 2 minus its cross-entropy; never negative.
+    """Return what the best probe can tell of the domain, log 2 minus its cross-entropy; never negative.
 
-    Discriminators of different runs have learned differently well; this one is the same for all.
+    Discriminators of different runs have learned differently well; this measure is the same for all.
 
     Args:
-        alignment: CDAN's probe sees features and predictions, everybody else's the features.
-        snapshot: of the model.
+        alignment: Alignment of the run; CDAN's probe sees features and predictions, all others the features.
+        snapshot: Snapshot of the model.
     """
-    rows = [_seen(alignment, subsample(domain)) for domain in (snapshot.source, snapshot.target)]
+    rows = [_probe_rows(alignment, subsample(domain)) for domain in (snapshot.source, snapshot.target)]
     return cross_fit_divergence(rows[0], rows[1])
 
 
-def _seen(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
+def _probe_rows(alignment: Objective, domain: Domain) -> NDArray[np.float64]:
     seen = alignment.combine(domain) if isinstance(alignment, Cdan) else domain.features
     return seen.detach().double().numpy()
 
 
 def cross_fit_divergence(source: NDArray[np.float64], target: NDArray[np.float64]) -> float:
-    """The divergence that the best probe proves on the half of the rows that it has not seen.
+    """Return the divergence that the best probe proves on the half of the rows that it was not fitted on.
 
-    Probes: logistic regressions of the rows and of Gaussian kernels around some of them, at several penalties; the
-    divergence is a supremum over discriminators, so the best counts, and one that knows nothing proves 0.
+    The probes are logistic regressions of the rows and of Gaussian kernels around some of them, at several penalties.
+    The divergence is a supremum over discriminators, so the best counts; one that knows nothing proves 0.
 
     Args:
-        source: shape (n, d).
-        target: shape (m, d).
+        source: Rows of the source, shape (n, d).
+        target: Rows of the target, shape (m, d).
     """
     rows = np.concatenate([source, target])
     rows = (rows - rows.mean(axis=0)) / (rows.std(axis=0) + 1e-8)
     labels = np.repeat([0, 1], [len(source), len(target)])
-    return max([0.0, *(_proved(seen, labels, c) for seen in (rows, _kernels(rows)) for c in _PENALTIES)])
+    return max([0.0, *(_held_out_gain(seen, labels, c) for seen in (rows, _kernels(rows)) for c in _PENALTIES)])
 
 
 def _kernels(rows: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Gaussians exp(-|x - c|² / median) around some rows c, each column with unit spread."""
+    """Gaussians exp(-|x - c|² / median) around some rows c, each column with unit deviation."""
     centres = rows[np.random.default_rng(1).permutation(len(rows))[:_CENTRES]]
     squares = (rows**2).sum(1)[:, None] + (centres**2).sum(1)[None, :] - 2 * rows @ centres.T
     near = np.exp(-squares / np.median(squares))
@@ -184,8 +184,8 @@ def _kernels(rows: NDArray[np.float64]) -> NDArray[np.float64]:
     return scaled
 
 
-def _proved(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty: float) -> float:
-    """What is proved: log 2 minus the balanced cross-entropy on unseen rows."""
+def _held_out_gain(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty: float) -> float:
+    """Return log 2 minus the balanced cross-entropy on rows that the probe was not fitted on."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  (slow to import)
 
     fold = np.random.default_rng(0).permutation(len(rows)) % 2
@@ -200,9 +200,9 @@ def _proved(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty: float
 
 STEPS = 300
 SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Of the alignment in the weighted sum."""
+"""Shares of the alignment in the weighted sum."""
 RAYS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-"""Preference r_D / r_S: how much smaller than the source's the alignment's loss is wanted."""
+"""Preferences r_D / r_S: how much smaller than the source's loss the alignment's loss should be."""
 METHODS = ("dann", "cdan")
 MEASURES = {"own": "by the run's own discriminator", "probe": "by fresh probes, cross-fitted"}
 _SAME: dict[str, Any] = {
@@ -214,20 +214,20 @@ _SAME: dict[str, Any] = {
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
-    """Train; the losses on whole sets at the end."""
-    lab = open_instrumented_run(trial, data, work)
-    lab.train(after)
-    snapshot = lab.snapshot()
-    losses = measure_losses(lab.step, snapshot)
+    """Train, and return the losses on whole sets at the end."""
+    run = open_instrumented_run(trial, data, work)
+    run.train(after)
+    snapshot = run.snapshot()
+    losses = measure_losses(run.step, snapshot)
     return {
         "source": losses["source"],
         "own": losses["alignment"],
-        "probe": probe_divergence(lab.step.objectives["alignment"], snapshot),
-        "oracle_accuracy": lab.oracle_accuracy(),
+        "probe": probe_divergence(run.step.objectives["alignment"], snapshot),
+        "oracle_accuracy": run.oracle_accuracy(),
     }
 
 
-def _trials(ask: StudyRequest, task: str) -> list[Trial]:
+def _make_trials(request: StudyRequest, task: str) -> list[Trial]:
     found: list[tuple[str, dict[str, Any]]] = []
     for method in METHODS:
         for share in SHARES:
@@ -237,31 +237,40 @@ def _trials(ask: StudyRequest, task: str) -> list[Trial]:
             options = [*_SAME["options"], f"scheme.preference=[1,{ray:g}]"]
             found.append((f"{method}|EPO|{ray:g}", {"method": method, "scheme": "epo", "options": options}))
     return [
-        Trial(ask.suite, task, name, seed, set_steps(ask, {**_SAME, **settings}, STEPS))
-        for seed in range(ask.seeds)
+        Trial(request.suite, task, name, seed, set_steps(request, {**_SAME, **settings}, STEPS))
+        for seed in range(request.seeds)
         for name, settings in found
     ]
 
 
-def study_front(ask: StudyRequest) -> Page:
-    """Sweep weights and rays, and test whether the fronts are convex."""
-    task = ask.one()
-    rows = run_trials(ask, _trials(ask, task), measure)
+def study_front(request: StudyRequest) -> Page:
+    """Sweep weights and rays, and test whether the fronts are convex.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
+    task = request.choose_task()
+    rows = run_trials(request, _make_trials(request, task), measure)
     good = [row for row in rows if "error" not in row]
     answers, figures = [], []
     for method in METHODS:
         fronts: dict[str, tuple[list[str], Front]] = {}
         for kind, by in MEASURES.items():
-            names, samples = _samples(good, method, kind)
+            names, samples = _collect_samples(good, method, kind)
             if names:
                 fronts[kind] = (names, make_front(samples))
                 answers.append(f"{method.upper()}, L_D {by}: {fronts[kind][1].sentence}")
         if fronts:
             figures.append(
-                Section(f"Front of {method.upper()}", _CAPTION, None, _picture(ask.directory, method, fronts))
+                Section(f"Front of {method.upper()}", _CAPTION, None, _draw_picture(request.directory, method, fronts))
             )
-    table = Section("Points", ["Means over seeds; the share of L_D in the sum, or EPO's preference."], _table(good))
-    return Page(f"Pareto fronts on {ask.suite}, {task}", answers, [*figures, table], failures=describe_failures(rows))
+    table = Section("Points", ["Means over seeds; the share of L_D in the sum, or EPO's preference."], _make_grid(good))
+    return Page(
+        f"Pareto fronts on {request.suite}, {task}", answers, [*figures, table], failures=describe_failures(rows)
+    )
 
 
 _CAPTION = (
@@ -272,8 +281,8 @@ _CAPTION = (
 )
 
 
-def _samples(rows: Sequence[Row], method: str, kind: str) -> tuple[list[str], NDArray[np.float64]]:
-    """Names of the points that every seed has, and their losses, shape (n, seeds, 2)."""
+def _collect_samples(rows: Sequence[Row], method: str, kind: str) -> tuple[list[str], NDArray[np.float64]]:
+    """Return names of the points that every seed has, and their losses, shape (n, seeds, 2)."""
     found: dict[str, list[tuple[float, float]]] = {}
     for row in rows:
         if row["name"].startswith(f"{method}|"):
@@ -283,7 +292,7 @@ def _samples(rows: Sequence[Row], method: str, kind: str) -> tuple[list[str], ND
     return list(whole), np.array(list(whole.values()), dtype=np.float64)
 
 
-def _picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Front]]) -> str:
+def _draw_picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Front]]) -> str:
     figure, axes = make_panels(1, len(fronts), width=5.8, height=4.4)
     for one, (kind, (names, found)) in zip(axes, fronts.items(), strict=True):
         for place, (scheme, mark) in enumerate((("sum", "o"), ("EPO", "s"))):
@@ -293,12 +302,12 @@ def _picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Fr
                 errors = np.nan_to_num(found.errors[own]).T
                 label = {"sum": "weighted sums", "EPO": "EPO, rays"}[scheme] if best else None
                 face = COLOURS[place] if best else "white"
-                look: dict[str, Any] = {
+                style: dict[str, Any] = {
                     "color": COLOURS[place],
                     "markerfacecolor": face,
                     "alpha": 1.0 if best else 0.55,
                 }
-                one.errorbar(x, y, errors[1], errors[0], fmt=mark, label=label, markersize=6, elinewidth=0.8, **look)
+                one.errorbar(x, y, errors[1], errors[0], fmt=mark, label=label, markersize=6, elinewidth=0.8, **style)
         one.plot(*found.points[list(found.corners)].T, color="black", linewidth=1.2, label="lower convex hull")
         if found.tested and found.above:
             ring: dict[str, Any] = {"s": 190, "facecolors": "none", "edgecolors": COLOURS[4], "linewidths": 2.0}
@@ -308,7 +317,7 @@ def _picture(directory: Path, method: str, fronts: dict[str, tuple[list[str], Fr
     return save_figure(figure, directory / f"front-{method}.svg")
 
 
-def _table(rows: Sequence[Row]) -> Grid:
+def _make_grid(rows: Sequence[Row]) -> Grid:
     names = list(dict.fromkeys(row["name"] for row in rows))
     lines = []
     for name in names:

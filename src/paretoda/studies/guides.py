@@ -1,4 +1,4 @@
-"""Which guide knows the truth? Gradients against the true one, and values against the true accuracy (oracle)."""
+"""Which guide agrees with the truth? Gradients against the true one, and values against the true accuracy (oracle)."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ ORACLES = ("oracle, held-out", "oracle, elsewhere")
 SUM = "sum"
 
 
-def make_guides(lab: InstrumentedRun) -> dict[str, Objective]:
-    """All guides of the table, asking the networks of the lab's target loss."""
-    classes = len(lab.pair.classes)
-    width = int(lab.snapshot().target.features.shape[1])
-    target_loss = lab.step.objectives.get("target")
+def make_guides(run: InstrumentedRun) -> dict[str, Objective]:
+    """Return all guides of the table, using the networks of the run's target loss."""
+    classes = len(run.pair.classes)
+    width = int(run.snapshot().target.features.shape[1])
+    target_loss = run.step.objectives.get("target")
     return {
-        name: make_guide(name, features=width, classes=classes, target_loss=target_loss).to(lab.step.device)
+        name: make_guide(name, features=width, classes=classes, target_loss=target_loss).to(run.step.device)
         for name in GUIDES
     }
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """What was measured at one checkpoint.
+    """Measurements at one checkpoint.
 
     Args:
-        values: guide -> its loss on the held-out target.
-        cosines: row -> column -> cosine of their gradients; rows: objectives, their sum, guides; columns: oracles and
+        values: Guide -> its loss on the held-out target.
+        cosines: Row -> column -> cosine of their gradients; rows: objectives, their sum, guides; columns: oracles and
             objectives.
     """
 
@@ -72,23 +72,23 @@ class Agreement:
     cosines: dict[str, dict[str, float]]
 
 
-def measure_agreement(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> Agreement:
-    """Losses and gradients for the encoder, in evaluation mode, on fixed samples of each part.
+def measure_agreement(run: InstrumentedRun, guides: Mapping[str, Objective]) -> Agreement:
+    """Return losses and gradients of the encoder, in evaluation mode, on fixed samples of each part.
 
     Args:
-        lab: the run, as it is now.
-        guides: refreshed already.
+        run: The run, as it is now.
+        guides: Guides, refreshed already.
     """
-    with _evaluating(lab.step.model):
-        losses = _losses(lab, guides)
-        body = trainable_parameters(lab.step.model.encoder)
+    with _evaluation_mode(run.step.model):
+        losses = _losses(run, guides)
+        body = trainable_parameters(run.step.model.encoder)
         rows: dict[str, GradientRow] = {name: vjp([loss], body, None, keep=True) for name, loss in losses.items()}
-    names = list(lab.step.objectives)
+    names = list(run.step.objectives)
     total: GradientRow = [
         combine([rows[name][index] for name in names], [1.0] * len(names)) for index in range(len(body))
     ]
     rows[SUM] = total
-    table = cosines(gram(list(rows.values()), rate_multipliers(body, lab.step.optimiser)).cpu().numpy())
+    table = cosines(gram(list(rows.values()), rate_multipliers(body, run.step.optimiser)).cpu().numpy())
     places = {name: place for place, name in enumerate(rows)}
     found = {
         row: {column: float(table[places[row], places[column]]) for column in (*ORACLES, *names)}
@@ -97,46 +97,46 @@ def measure_agreement(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> 
     return Agreement({name: float(losses[name].detach()) for name in guides}, found)
 
 
-def _losses(lab: InstrumentedRun, guides: Mapping[str, Objective]) -> dict[str, Tensor]:
-    source, target = _labelled(lab), _unlabelled(lab, "target")
-    ahead = _unlabelled(lab, "held-out-target")
-    device = lab.step.device
-    found = {name: copy_at_full_strength(part).to(device)(source, target) for name, part in lab.step.objectives.items()}
+def _losses(run: InstrumentedRun, guides: Mapping[str, Objective]) -> dict[str, Tensor]:
+    source, target = _encode_source(run), _encode_target(run, "target")
+    ahead = _encode_target(run, "held-out-target")
+    device = run.step.device
+    found = {name: copy_at_full_strength(part).to(device)(source, target) for name, part in run.step.objectives.items()}
     found |= {name: guide(source, ahead) for name, guide in guides.items()}
     for name, domain, part in zip(ORACLES, (ahead, target), ("held-out-target", "target"), strict=True):
-        truth = lab.oracle_labels_of(part)[domain.index.cpu()].to(device)  # type: ignore[arg-type]  # two Parts
+        truth = run.oracle_labels_of(part)[domain.index.cpu()].to(device)  # type: ignore[arg-type]  # two Parts
         found[name] = functional.cross_entropy(domain.logits, truth)
     return found
 
 
-def _chosen(lab: InstrumentedRun, part: Part) -> Tensor:
-    """Places in a part, at most so many: drawn at random, always the same ones."""
-    size = len(lab.pair.positions(part))
+def _fixed_positions(run: InstrumentedRun, part: Part) -> Tensor:
+    """Return positions in a part, at most `_MOST`: drawn at random, always the same ones."""
+    size = len(run.pair.positions(part))
     return torch.randperm(size, generator=torch.Generator().manual_seed(0))[:_MOST]
 
 
-def _inputs(lab: InstrumentedRun, part: Part, index: Tensor) -> Tensor:
-    rows = lab.pair.source if part == "source" else lab.pair.target
-    return rows.evaluate(lab.pair.positions(part)[index.numpy()]).to(lab.step.device)
+def _inputs(run: InstrumentedRun, part: Part, index: Tensor) -> Tensor:
+    rows = run.pair.source if part == "source" else run.pair.target
+    return rows.evaluate(run.pair.positions(part)[index.numpy()]).to(run.step.device)
 
 
-def _labelled(lab: InstrumentedRun) -> Source:
-    index = _chosen(lab, "source")
-    inputs = _inputs(lab, "source", index)
-    features = lab.step.model.encoder(inputs)
-    labels = lab.pair.labels_of("source")[index].to(lab.step.device)
-    return Source(features, lab.step.model.head(features), index, inputs, labels=labels)
+def _encode_source(run: InstrumentedRun) -> Source:
+    index = _fixed_positions(run, "source")
+    inputs = _inputs(run, "source", index)
+    features = run.step.model.encoder(inputs)
+    labels = run.pair.labels_of("source")[index].to(run.step.device)
+    return Source(features, run.step.model.head(features), index, inputs, labels=labels)
 
 
-def _unlabelled(lab: InstrumentedRun, part: Part) -> Target:
-    index = _chosen(lab, part)
-    inputs = _inputs(lab, part, index)
-    features = lab.step.model.encoder(inputs)
-    return Target(features, lab.step.model.head(features), index, inputs)
+def _encode_target(run: InstrumentedRun, part: Part) -> Target:
+    index = _fixed_positions(run, part)
+    inputs = _inputs(run, part, index)
+    features = run.step.model.encoder(inputs)
+    return Target(features, run.step.model.head(features), index, inputs)
 
 
 @contextmanager
-def _evaluating(model: nn.Module) -> Iterator[None]:
+def _evaluation_mode(model: nn.Module) -> Iterator[None]:
     """Inside, the model is in evaluation mode, with gradients."""
     training = model.training
     model.eval()
@@ -151,7 +151,13 @@ Line = Mapping[str, Any]
 
 
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
-    """Correlation of the ranks, ties sharing theirs; NaN where one side is constant or has fewer than three numbers."""
+    """Correlation of the ranks, with shared ranks for ties.
+
+    NaN where one side is constant or has fewer than three numbers.
+
+    >>> spearman([1.0, 2.0, 3.0], [10.0, 20.0, 15.0])
+    0.5
+    """
     pairs = [(a, b) for a, b in zip(first, second, strict=True) if isfinite(a) and isfinite(b)]
     if len(pairs) < 3:
         return nan
@@ -162,30 +168,30 @@ def spearman(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def pooled_correlation(lines: Sequence[Line], criterion: str) -> dict[str, float]:
-    """For each task, the correlation over all its checkpoints, seeds and schemes."""
-    return _grouped(lines, criterion, lambda line: str(line["task"]))
+    """Correlation over all checkpoints, seeds and schemes, for each task."""
+    return _correlate_groups(lines, criterion, lambda line: str(line["task"]))
 
 
 def within_run_correlation(lines: Sequence[Line], criterion: str) -> float:
-    """The mean of the correlations along single runs: does it find the checkpoint to stop at?"""
+    """Mean of the correlations along single runs: does it find the checkpoint to stop at?"""
     return finite_mean(
-        list(_grouped(lines, criterion, lambda line: (line["task"], line["name"], line["seed"])).values())
+        list(_correlate_groups(lines, criterion, lambda line: (line["task"], line["name"], line["seed"])).values())
     )
 
 
 def between_run_correlation(lines: Sequence[Line], criterion: str) -> float:
-    """The mean over tasks of the correlations over last checkpoints: does it find the run to keep?"""
+    """Mean over tasks of the correlations over last checkpoints: does it find the run to keep?"""
     last = {(line["task"], line["name"], line["seed"]): line for line in lines}
     return finite_mean(list(pooled_correlation(list(last.values()), criterion).values()))
 
 
 def finite_mean(values: Sequence[float]) -> float:
-    """Of those that are numbers; NaN where there is none."""
+    """Mean of the finite values; NaN where there is none."""
     known = [value for value in values if isfinite(value)]
     return fmean(known) if known else nan
 
 
-def _grouped(lines: Sequence[Line], criterion: str, by: Callable[[Line], Any]) -> dict[Any, float]:
+def _correlate_groups(lines: Sequence[Line], criterion: str, by: Callable[[Line], Any]) -> dict[Any, float]:
     groups: dict[Any, list[Line]] = {}
     for line in lines:
         if criterion in line["criteria"]:
@@ -198,7 +204,7 @@ def _grouped(lines: Sequence[Line], criterion: str, by: Callable[[Line], Any]) -
 
 OBJECTIVES = ("source", "alignment", "target")
 _SUM = "linear"
-"""Gradients are compared along the plain sum's runs, which no guide has bent."""
+"""Scheme whose runs the gradients are compared along, because no guide has influenced them."""
 
 COSINES = (
     "Mean cosine of gradients for the encoder, at every candidate step of the plain sum's runs, evaluation mode. "
@@ -219,9 +225,9 @@ class Pull:
     """How a gradient agrees with the others, over all checkpoints.
 
     Args:
-        cosines: column -> mean.
-        spread: standard deviation over runs of the first oracle's.
-        positive: share of checkpoints with a positive cosine with the first oracle.
+        cosines: Column -> mean.
+        spread: Standard deviation over runs of the cosine with the first oracle.
+        positive: Share of checkpoints with a positive cosine with the first oracle.
     """
 
     cosines: Mapping[str, float]
@@ -230,7 +236,7 @@ class Pull:
 
 
 def list_checkpoints(rows: Sequence[Row]) -> list[Row]:
-    """One line a checkpoint, with its run's task, name and seed."""
+    """Return one line per checkpoint, with its run's task, name and seed."""
     return [
         {"task": row["task"], "name": row["name"], "seed": row["seed"], **point}
         for row in rows
@@ -240,7 +246,7 @@ def list_checkpoints(rows: Sequence[Row]) -> list[Row]:
 
 
 def summarise_cosines(lines: Sequence[Row]) -> dict[str, Pull]:
-    """Objectives, their sum and guides, in their order."""
+    """Return the agreement of objectives, their sum and guides, in their order."""
     own = [line for line in lines if line["name"] == _SUM]
     found = {}
     for name in (*OBJECTIVES, SUM, *GUIDES) if own else ():
@@ -257,28 +263,28 @@ def summarise_cosines(lines: Sequence[Row]) -> dict[str, Pull]:
 
 
 def make_cosine_grid(pull: Mapping[str, Pull]) -> Grid:
-    """A row for each gradient."""
+    """Return a table with a row for each gradient."""
     columns = [*ORACLES, *OBJECTIVES]
     rows = []
     for name, fact in pull.items():
         first, *others = (f"{fact.cosines[column]:+.3f}" for column in columns)
         spread = f" ± {fact.spread:.3f}" if isfinite(fact.spread) else ""
-        rows.append([_called(name), first + spread, f"{100 * fact.positive:.0f} %", *others])
+        rows.append([_row_name(name), first + spread, f"{100 * fact.positive:.0f} %", *others])
     return Grid(["gradient of", columns[0], "positive", *columns[1:]], rows)
 
 
-def _called(name: str) -> str:
+def _row_name(name: str) -> str:
     return f"guide {name}" if name in GUIDES else name
 
 
 FIRST = "later half"
-"""The column that orders the table: in the first half everything gets better, whatever is measured."""
+"""Column that orders the table: in the first half everything improves, whatever is measured."""
 Order = dict[str, dict[str, float]]
 """Criterion -> "later half", "all", "within runs", "between runs" and each task -> correlation."""
 
 
 def rank_criteria(lines: Sequence[Row]) -> Order:
-    """All criteria, the best first."""
+    """Return all criteria, the best first."""
     found: Order = {}
     half = max((line["step"] for line in lines), default=0) / 2
     later = [line for line in lines if line["step"] > half]
@@ -295,7 +301,7 @@ def rank_criteria(lines: Sequence[Row]) -> Order:
 
 
 def make_criteria_grid(order: Order, tasks: Sequence[str]) -> Grid:
-    """A row for each criterion."""
+    """Return a table with a row for each criterion."""
     columns = [FIRST, "all", "within runs", "between runs", *(tasks if len(tasks) > 1 else ())]
     rows = [[name, *(_number(facts.get(column)) for column in columns)] for name, facts in order.items()]
     return Grid(["criterion", *columns], rows)
@@ -306,34 +312,34 @@ def _number(value: float | None) -> str:
 
 
 def state_answers(pull: Mapping[str, Pull], order: Order) -> list[str]:
-    """The result in sentences."""
+    """Return the result in sentences."""
     known = {name: fact for name, fact in pull.items() if name in GUIDES}
     if not known or not order:
         return ["Nothing could be measured."]
     best = max(known, key=lambda name: known[name].cosines[ORACLES[0]])
     total = pull[SUM].cosines[ORACLES[0]]
-    said = [
+    sentences = [
         f"The gradient nearest to the truth's is that of the guide {best}, cosine "
         f"{known[best].cosines[ORACLES[0]]:+.2f}; the plain sum's has {total:+.2f}."
     ]
     first = next(iter(order))
     values = [name for name in order if name.startswith("guide ")]
-    said.append(
+    sentences.append(
         f"In the later half of the training, the value that orders checkpoints best is that of {first} "
         f"(Spearman {_number(order[first][FIRST])}); "
         f"of the guides, {values[0]} ({_number(order[values[0]][FIRST])})."
     )
-    return said
+    return sentences
 
 
 def draw_picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str:
-    """Bars of both tables; the name of the file."""
+    """Draw bars of both tables and return the name of the file."""
     figure, axes = make_panels(1, 2, width=5.6, height=0.32 * max(len(order), len(pull)) + 1.4)
     names = list(pull)[::-1]
     values = [pull[name].cosines[ORACLES[0]] for name in names]
     spreads = [np.nan_to_num(pull[name].spread) for name in names]
-    colours = [COLOURS[0] if _called(name).startswith("guide ") else "#9aa3b2" for name in names]
-    axes[0].barh([_called(name) for name in names], values, xerr=spreads, color=colours)
+    colours = [COLOURS[0] if _row_name(name).startswith("guide ") else "#9aa3b2" for name in names]
+    axes[0].barh([_row_name(name) for name in names], values, xerr=spreads, color=colours)
     axes[0].set(xlabel="cosine with the true gradient (oracle)", title="Gradients")
     criteria = [name for name in order if isfinite(order[name][FIRST])][::-1]
     colours = [COLOURS[0] if name.startswith("guide ") else COLOURS[4] for name in criteria]
@@ -354,45 +360,52 @@ SCHEMES: dict[str, dict[str, Any]] = {
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
-    """Train; at every candidate step the guides, the validators, the gradients and the truth."""
-    lab = open_instrumented_run(trial, data, work)
-    guides = make_guides(lab)
+    """Train, and at every candidate step measure the guides, the validators, the gradients and the truth."""
+    run = open_instrumented_run(trial, data, work)
+    guides = make_guides(run)
     validators = {name: make() for name, make in VALIDATORS.items()}
     points: list[Row] = []
 
     def record(taken: int, _report: object) -> None:
-        if taken % lab.settings.candidate_every != 0 and taken != lab.settings.steps:
+        if taken % run.settings.candidate_every != 0 and taken != run.settings.steps:
             return
-        snapshot = lab.snapshot()
+        snapshot = run.snapshot()
         for guide in guides.values():
             guide.refresh(snapshot)
-        found = measure_agreement(lab, guides)
+        found = measure_agreement(run, guides)
         criteria = {f"guide {name}": -value for name, value in found.values.items()}
         criteria |= {f"validator {name}": validator(snapshot) for name, validator in validators.items()}
-        truth = lab.oracle_accuracy()
+        truth = run.oracle_accuracy()
         points.append({"step": taken, "cosines": found.cosines, "criteria": criteria, "oracle_accuracy": truth})
 
-    lab.train([record, *after])
+    run.train([record, *after])
     return {"points": points}
 
 
-def study_guides(ask: StudyRequest) -> Page:
-    """Train under several schemes and compare what guides and validators say with the truth."""
-    tasks = ask.chosen(TASKS)
+def study_guides(request: StudyRequest) -> Page:
+    """Train under several schemes and compare what guides and validators say with the truth.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
+    tasks = request.choose_tasks(TASKS)
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(ask.suite, task, name, seed, set_steps(ask, {**same, **settings}))
-        for seed in range(ask.seeds)
+        Trial(request.suite, task, name, seed, set_steps(request, {**same, **settings}))
+        for seed in range(request.seeds)
         for task in tasks
         for name, settings in SCHEMES.items()
     ]
-    rows = run_trials(ask, trials, measure)
+    rows = run_trials(request, trials, measure)
     lines = list_checkpoints(rows)
-    write_text(ask.directory / "checkpoints.csv", _csv(lines))
+    write_text(request.directory / "checkpoints.csv", _csv(lines))
     pull, order = summarise_cosines(lines), rank_criteria(lines)
-    figure = draw_picture(ask.directory, pull, order) if lines else None
+    figure = draw_picture(request.directory, pull, order) if lines else None
     return Page(
-        f"Guides on {ask.suite}, {', '.join(tasks)}",
+        f"Guides on {request.suite}, {', '.join(tasks)}",
         state_answers(pull, order),
         [
             Section("Where gradients point", COSINES, make_cosine_grid(pull)),
@@ -404,7 +417,7 @@ def study_guides(ask: StudyRequest) -> Page:
 
 
 def _csv(lines: Sequence[Row]) -> str:
-    """One line a checkpoint, everything that was measured."""
+    """Return one line per checkpoint with everything that was measured."""
     flat = []
     for line in lines:
         own = {key: line[key] for key in ("task", "name", "seed", "step", "oracle_accuracy")}

@@ -1,4 +1,4 @@
-"""Runs that can be watched and changed from inside, with the target's labels at hand: for analysis only."""
+"""Runs that can be observed and changed from inside, with the target's labels at hand: for analysis only."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -35,13 +35,10 @@ from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
 from paretoda.types import Domain, Objective, Snapshot
 
-if TYPE_CHECKING:
-    from paretoda.training.loop import After
-
 Of = TypeVar("Of", bound=Domain)
 
 _MOST = 2000
-"""Samples of a domain on which losses are measured; always the same ones."""
+"""Number of samples of a domain on which losses are measured; always the same ones."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,10 +46,10 @@ class InstrumentedRun:
     """A run before its first step.
 
     Args:
-        settings: of the run.
-        pair: the data.
-        oracle_labels: of all target samples in order, shape (n,).
-        step: as the settings say; a study may change it.
+        settings: Settings of the run.
+        pair: Source and target.
+        oracle_labels: Labels of all target samples in order, shape (n,).
+        step: Step that the settings describe; a study may change it.
     """
 
     settings: Settings
@@ -61,15 +58,15 @@ class InstrumentedRun:
     step: Step
 
     def oracle_labels_of(self, part: Part) -> Tensor:
-        """The target's labels of a part, in its order."""
+        """Return the target's labels of a part, in its order."""
         return self.oracle_labels[torch.from_numpy(self.pair.positions(part))]
 
     def snapshot(self) -> Snapshot:
-        """The whole sets as the model sees them now."""
+        """Return the whole sets as the model sees them now."""
         return take_snapshot(self.pair, self.step.model, self.step.device)
 
     def oracle_accuracy(self) -> float:
-        """On all target samples, now."""
+        """Return the accuracy on all target samples, now."""
         _, logits = predict(self.step.model, self.pair.inputs("all-target", 256), device=self.step.device)
         return oracle_accuracy(logits, self.oracle_labels)
 
@@ -79,12 +76,15 @@ class InstrumentedRun:
 
 
 def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> InstrumentedRun:
-    """The trial's data and networks, at the beginning.
+    """Return the trial's data and networks, at the beginning.
 
     Args:
-        trial: which.
-        data: folder of the suite's files.
-        work: folder for unpacked archives.
+        trial: The trial.
+        data: Folder of the suite's files.
+        work: Folder for unpacked archives.
+
+    Raises:
+        DataError: The numbers of target samples and labels differ.
     """
     suite_task = find_suite(trial.suite).tasks[trial.task]
     own = complete_settings(suite_task, data, work)
@@ -100,21 +100,21 @@ def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> Instru
 
 
 def measure_losses(step: Step, snapshot: Snapshot) -> dict[str, float]:
-    """Every objective on fixed samples of the training parts, in evaluation mode and at full strength."""
+    """Return every objective on fixed samples of the training parts, in evaluation mode and at full strength."""
     source, target = subsample(snapshot.source), subsample(snapshot.target)
     with torch.no_grad():
         return {name: float(copy_at_full_strength(part)(source, target)) for name, part in step.objectives.items()}
 
 
 def copy_at_full_strength(objective: Objective) -> Objective:
-    """A copy of the objective as it is at the end of its schedules, in evaluation mode, on the CPU."""
+    """Return a copy of the objective at the end of its schedules, in evaluation mode, on the CPU."""
     twin = copy.deepcopy(objective).cpu().eval()
     twin.advance(1.0)
     return twin
 
 
 def subsample(domain: Of, most: int = _MOST) -> Of:
-    """The same, at most so many samples: drawn at random, always the same ones."""
+    """Return at most `most` samples of a domain: drawn at random, always the same ones."""
     if len(domain.features) <= most:
         return domain
     chosen = torch.randperm(len(domain.features), generator=torch.Generator().manual_seed(0))[:most]
@@ -125,15 +125,15 @@ def subsample(domain: Of, most: int = _MOST) -> Of:
 
 @dataclass(frozen=True)
 class Trial:
-    """One run of a study: everything that decides its result.
+    """One run of a study: everything that determines its result.
 
     Args:
-        suite: name of the suite.
-        task: its name in the suite.
-        name: of the line or point that it belongs to.
-        seed: of the run.
-        settings: that differ from the defaults.
-        extra: what the study changes that no setting can say.
+        suite: Name of the suite.
+        task: Name of the task in the suite.
+        name: Name of the line or point that it belongs to.
+        seed: Seed of the run.
+        settings: Settings that differ from the defaults.
+        extra: What the study changes beyond the settings.
     """
 
     suite: str
@@ -145,39 +145,39 @@ class Trial:
 
     @property
     def key(self) -> str:
-        """Of what decides the result, so not of the name."""
+        """Hash of what determines the result, so not of the name."""
         facts = [self.suite, self.task, self.seed, self.settings, self.extra]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
     @property
     def line(self) -> Row:
-        """What its result says of it."""
+        """What its result says about it."""
         return {"key": self.key, **asdict(self)}
 
     @property
     def steps(self) -> int:
-        """How much of the progress it is."""
+        """Number of steps, its share of the progress."""
         return make_settings(self.settings).steps
 
 
 Measure = Callable[[Trial, "Path | None", Path, "Sequence[After]"], Row]
-"""A function of a module: takes a trial, the data's folder, one for unpacked archives, hooks; gives numbers."""
+"""A module-level function: takes a trial, the data's folder, one for unpacked archives and hooks; returns numbers."""
 
 
-def run_trials(ask: StudyRequest, trials: Sequence[Trial], measure: Measure) -> list[Row]:
+def run_trials(request: StudyRequest, trials: Sequence[Trial], measure: Measure) -> list[Row]:
     """Make the trials without a result and return all results in the order of the trials, under their names.
 
     Args:
-        ask: directory, data, jobs, whom to tell.
-        trials: all.
-        measure: makes one.
+        request: Directory, data, jobs, and whom to report progress to.
+        trials: All trials.
+        measure: Makes one trial.
     """
-    store = Store(ask.directory)
+    store = Store(request.directory)
     with store.lock():
-        how = Execution(partial(_line, measure), ask.folder(), ask.directory / "data")
-        run_jobs(store, find_missing(store.read(), trials), how, ask.jobs, ask.tell)
+        execution = Execution(partial(_measure_trial, measure), request.find_data(), request.directory / "data")
+        run_jobs(store, find_missing(store.read(), trials), execution, request.jobs, request.tell)
     return collect_results(store.read(), trials)
 
 
-def _line(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def _measure_trial(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
     return {**trial.line, **measure(trial, data, work, after)}

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e6860b", "#17a2a8", "#8c564b", "#d13fa5", "#111111")
-"""Far apart on white, also in print."""
+"""Colours that differ clearly on white, also in print."""
 _FEW_POWERS = 2.5
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
 
 
 def make_panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """A figure and its panels, row by row; no window is opened.
+    """Return a figure and its panels, row by row; no window is opened.
 
     Args:
-        rows: of panels.
-        columns: of panels.
-        width: of a panel, in inches.
-        height: of a panel, in inches.
+        rows: Number of rows of panels.
+        columns: Number of columns of panels.
+        width: Width of a panel, in inches.
+        height: Height of a panel, in inches.
     """
     from matplotlib.figure import Figure  # noqa: PLC0415  (slow to import)
 
@@ -47,7 +47,7 @@ def make_panels(rows: int, columns: int, *, width: float = 4.6, height: float = 
 
 
 def set_log_axis(axes: Axes, axis: str) -> None:
-    """A logarithmic axis ("x" or "y") with numbers at 1, 2, 5, 10, ..., or at powers of ten where it spans many."""
+    """Make an axis ("x" or "y") logarithmic, with ticks at 1, 2, 5, 10, ..., or at powers of ten over a wide range."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator  # noqa: PLC0415
 
     getattr(axes, f"set_{axis}scale")("log")
@@ -60,7 +60,7 @@ def set_log_axis(axes: Axes, axis: str) -> None:
 
 
 def save_figure(figure: Figure, path: Path) -> str:
-    """Write the SVG whole and return its name."""
+    """Write the SVG atomically and return its name."""
     from matplotlib import rc_context  # noqa: PLC0415
 
     text = io.StringIO()
@@ -75,10 +75,10 @@ class Grid:
     """A table of texts.
 
     Args:
-        columns: headings; the first column is to the left, the others to the right.
-        rows: as many texts each.
+        columns: Headings; the first column is aligned left, the others right.
+        rows: As many texts each.
         bold: (row, column) of the texts that stand out.
-        words: all columns are to the left.
+        words: Whether all columns are aligned left.
     """
 
     columns: Sequence[str]
@@ -87,20 +87,20 @@ class Grid:
     words: bool = False
 
     def markdown(self) -> str:
-        """As Markdown."""
+        """Return the table as Markdown."""
         marked = [
-            [f"**{text}**" if (i, j) in self.bold else text for j, text in enumerate(map(_plain, row))]
+            [f"**{text}**" if (i, j) in self.bold else text for j, text in enumerate(map(_escape, row))]
             for i, row in enumerate(self.rows)
         ]
         rule = [":---", *[":---" if self.words else "---:"] * (len(self.columns) - 1)]
-        return "".join(f"| {' | '.join(row)} |\n" for row in [list(map(_plain, self.columns)), rule, *marked])
+        return "".join(f"| {' | '.join(row)} |\n" for row in [list(map(_escape, self.columns)), rule, *marked])
 
     def csv(self) -> str:
-        """For programs."""
+        """Return the table as CSV, for programs."""
         return csv_text([self.columns, *self.rows])
 
     def html(self) -> Markup:
-        """As HTML."""
+        """Return the table as HTML."""
         head = Markup("").join(Markup("<th>{}</th>").format(name) for name in self.columns)
         body = Markup("").join(
             Markup("<tr>{}</tr>").format(
@@ -120,10 +120,10 @@ class Section:
     """A part of the page: heading, sentences, table and figure, each where there is one.
 
     Args:
-        heading: above everything.
-        sentences: one paragraph each.
-        grid: the table.
-        figure: file name of an SVG in the study's directory.
+        heading: Heading.
+        sentences: Sentences, one paragraph each.
+        grid: Table.
+        figure: File name of an SVG in the study's directory.
     """
 
     heading: str
@@ -134,14 +134,14 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """What a study found.
+    """The result of a study.
 
     Args:
-        title: of the page.
-        answer: the result in a few sentences.
-        sections: tables and figures.
-        facts: what is needed to repeat it: command, seeds, steps, versions.
-        failures: one sentence for each run that failed.
+        title: Title of the page.
+        answer: The result in a few sentences.
+        sections: Tables and figures.
+        facts: What is needed to repeat it: command, seeds, steps, versions.
+        failures: One sentence for each run that failed.
     """
 
     title: str
@@ -151,19 +151,19 @@ class Page:
     failures: Sequence[str] = ()
 
     def markdown(self) -> str:
-        """The page with its figures as links."""
-        parts = [f"# {_plain(self.title)}", *map(_plain, self.answer)]
-        for section in self._all():
-            parts += [f"## {_plain(section.heading)}", *map(_plain, section.sentences)]
+        """Return the page with its figures as links."""
+        parts = [f"# {_escape(self.title)}", *map(_escape, self.answer)]
+        for section in self._all_sections():
+            parts += [f"## {_escape(section.heading)}", *map(_escape, section.sentences)]
             parts += [section.grid.markdown().rstrip("\n")] if section.grid else []
-            parts += [f"![{_plain(section.heading)}]({section.figure})"] if section.figure else []
+            parts += [f"![{_escape(section.heading)}]({section.figure})"] if section.figure else []
         return "\n\n".join(parts) + "\n"
 
     def html(self, directory: Path) -> str:
-        """The page with its figures inside."""
+        """Return the page with its figures inside."""
         parts = [Markup("<h1>{}</h1>").format(self.title)]
         parts += [Markup('<p class="answer">{}</p>').format(sentence) for sentence in self.answer]
-        for section in self._all():
+        for section in self._all_sections():
             parts.append(Markup("<h2>{}</h2>").format(section.heading))
             parts += [Markup("<p>{}</p>").format(sentence) for sentence in section.sentences]
             parts += [section.grid.html()] if section.grid else []
@@ -181,13 +181,13 @@ class Page:
             if section.grid is not None:
                 write_text(directory / f"{_file_name(section.heading)}.csv", section.grid.csv())
 
-    def _all(self) -> list[Section]:
+    def _all_sections(self) -> list[Section]:
         more = [Section("Failed runs", self.failures)] if self.failures else []
         facts = Grid(["", "value"], [[name, value] for name, value in self.facts.items()], words=True)
         return [*self.sections, *more, *([Section("To repeat it", grid=facts)] if self.facts else [])]
 
 
-def _plain(text: str) -> str:
+def _escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~#])", r"\\\1", " ".join(text.split()))
 
 

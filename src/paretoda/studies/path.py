@@ -1,4 +1,4 @@
-"""Optimisation paths in the space of the losses, from one point, beside the ideal one that knows target labels."""
+"""Optimisation paths in the space of the losses, from one point, beside the ideal one that uses target labels."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ Facts = dict[str, dict[str, list[float]]]
 
 
 def path_losses(row: Mapping[str, Any]) -> NDArray[np.float64]:
-    """The losses along a path, shape (records, 3)."""
+    """Return the losses along a path, shape (records, 3)."""
     return np.array([[point[name] for name in LOSSES] for point in row["points"]], dtype=np.float64)
 
 
 def rising_share(path: NDArray[np.float64], share: float = 0.05) -> float:
-    """The share of the stretches in which some loss rises by more than this share of its range along the path."""
+    """Share of the stretches in which some loss rises by more than `share` of its range along the path."""
     steps = np.diff(path, axis=0)
     return float((steps > share * np.maximum(np.ptp(path, axis=0), 1e-12)).any(axis=1).mean()) if len(steps) else 0.0
 
 
 def summarise_paths(rows: Sequence[Mapping[str, Any]], ideal: str) -> Facts:
-    """Ends, distances to the ideal path's end, and how often a loss rises, for every path and seed.
+    """Return ends, distances to the ideal path's end, and how often a loss rises, for every path and seed.
 
     Args:
-        rows: name, seed and points of each path.
-        ideal: name of the path that others are compared with.
+        rows: Name, seed and points of each path.
+        ideal: Name of the path that others are compared with.
     """
     found: Facts = {}
     for seed in sorted({row["seed"] for row in rows}):
@@ -76,7 +76,7 @@ def _cosine(path: NDArray[np.float64], ideal: NDArray[np.float64]) -> float:
 
 
 def make_path_grid(facts: Facts) -> Grid:
-    """A row for each path."""
+    """Return a table with a row for each path."""
     columns = ["path", "L_S", "L_D", "L_T", "distance", "cosine", "rising, %", "oracle accuracy, %"]
     keys = {
         **dict.fromkeys((*LOSSES, "distance", "cosine"), (1.0, 3)),
@@ -100,25 +100,25 @@ _PLANES = (("source", "alignment"), ("source", "target"), ("alignment", "target"
 
 
 def draw_paths(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> str:
-    """Draw the paths of one seed; the name of the file.
+    """Draw the paths of one seed and return the name of the file.
 
     Args:
-        directory: of the study.
-        rows: of all paths and seeds.
-        seed: which.
+        directory: Directory of the study.
+        rows: Results of all paths and seeds.
+        seed: The seed.
     """
     figure, axes = make_panels(2, 2, width=5.6, height=4.2)
     own = [row for row in rows if row["seed"] == seed]
     for place, row in enumerate(own):
         colour, oracle = COLOURS[place % len(COLOURS)], "oracle" in row["name"]
-        look: dict[str, Any] = {"color": colour, "linestyle": "--" if oracle else "-", "linewidth": 1.7, "alpha": 0.9}
+        style: dict[str, Any] = {"color": colour, "linestyle": "--" if oracle else "-", "linewidth": 1.7, "alpha": 0.9}
         losses = path_losses(row)
         for one, plane in zip(axes, _PLANES, strict=False):
             x, y = (losses[:, LOSSES.index(name)] for name in plane)
-            one.plot(x, y, marker=".", markersize=5, **look)
+            one.plot(x, y, marker=".", markersize=5, **style)
             one.plot(x[-1:], y[-1:], marker="o", markersize=10, color=colour, markeredgecolor="black", linestyle="")
         steps = [point["step"] for point in row["points"]]
-        axes[3].plot(steps, [100 * point["oracle_accuracy"] for point in row["points"]], label=row["name"], **look)
+        axes[3].plot(steps, [100 * point["oracle_accuracy"] for point in row["points"]], label=row["name"], **style)
     for one, plane in zip(axes, _PLANES, strict=False):
         start = [path_losses(own[0])[0, LOSSES.index(name)] for name in plane]
         one.plot(*[[value] for value in start], marker="*", markersize=16, color="black", zorder=5)
@@ -143,68 +143,75 @@ PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     IDEAL: ({"scheme": "paretoda-paper"}, {"oracle": True}),
     CONTROL: ({"scheme": "linear"}, {"control": True}),
 }
-"""Name -> settings, and what no setting can say: the paper's ideal path, and a sum that trains on the same labels."""
+"""Name -> settings, and what no setting expresses: the paper's ideal path, and a sum that trains on the same labels."""
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
-    """Train; the losses on whole sets before the first step and every few steps."""
-    lab = open_instrumented_run(trial, data, work)
+    """Train, and record the losses on whole sets before the first step and every few steps."""
+    run = open_instrumented_run(trial, data, work)
     if trial.extra.get("oracle"):
-        lab.step.guide = OracleGuide(lab.oracle_labels_of("held-out-target")).to(lab.step.device)
+        run.step.guide = OracleGuide(run.oracle_labels_of("held-out-target")).to(run.step.device)
     if trial.extra.get("control"):
-        lab = _trained_on_labels(lab)
-    points = [_point(lab, 0)]
-    every = max(1, lab.settings.steps // _RECORDS)
+        run = _train_on_labels(run)
+    points = [_point(run, 0)]
+    every = max(1, run.settings.steps // _RECORDS)
 
     def record(taken: int, _report: object) -> None:
-        if taken % every == 0 or taken == lab.settings.steps:
-            points.append(_point(lab, taken))
+        if taken % every == 0 or taken == run.settings.steps:
+            points.append(_point(run, taken))
 
-    lab.train([record, *after])
+    run.train([record, *after])
     return {"points": points}
 
 
-def _trained_on_labels(lab: InstrumentedRun) -> InstrumentedRun:
-    """The held-out target samples join the training part, and their true labels a further objective."""
-    pair = lab.pair
+def _train_on_labels(run: InstrumentedRun) -> InstrumentedRun:
+    """Move the held-out target samples into the training part, with their true labels as an objective."""
+    pair = run.pair
     unknown = torch.full((len(pair.target_train),), -1)
-    labels = torch.cat([unknown, lab.oracle_labels_of("held-out-target")])
-    lab.step.objectives["oracle"] = OracleLabels(labels).to(lab.step.device)
-    return replace(lab, pair=replace(pair, target_train=np.concatenate([pair.target_train, pair.target_held_out])))
+    labels = torch.cat([unknown, run.oracle_labels_of("held-out-target")])
+    run.step.objectives["oracle"] = OracleLabels(labels).to(run.step.device)
+    return replace(run, pair=replace(pair, target_train=np.concatenate([pair.target_train, pair.target_held_out])))
 
 
-def _point(lab: InstrumentedRun, taken: int) -> dict[str, float]:
-    snapshot = lab.snapshot()
-    truth = lab.oracle_labels_of("held-out-target")
+def _point(run: InstrumentedRun, taken: int) -> dict[str, float]:
+    snapshot = run.snapshot()
+    truth = run.oracle_labels_of("held-out-target")
     held = snapshot.held_out_target.logits
     with torch.no_grad():
         oracle_loss = float(functional.cross_entropy(held, truth))
     return {
         "step": taken,
-        **measure_losses(lab.step, snapshot),
+        **measure_losses(run.step, snapshot),
         "oracle_held_out_loss": oracle_loss,
-        "oracle_accuracy": lab.oracle_accuracy(),
+        "oracle_accuracy": run.oracle_accuracy(),
     }
 
 
-def study_path(ask: StudyRequest) -> Page:
-    """Follow every path from the same weights, for each seed."""
-    task = ask.one()
+def study_path(request: StudyRequest) -> Page:
+    """Follow every path from the same weights, for each seed.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
+    task = request.choose_task()
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(ask.suite, task, name, seed, set_steps(ask, {**same, **settings}), extra)
-        for seed in range(ask.seeds)
+        Trial(request.suite, task, name, seed, set_steps(request, {**same, **settings}), extra)
+        for seed in range(request.seeds)
         for name, (settings, extra) in PATHS.items()
     ]
-    rows = run_trials(ask, trials, measure)
+    rows = run_trials(request, trials, measure)
     good = [row for row in rows if "error" not in row]
     facts = summarise_paths(good, IDEAL)
     figures = [
-        Section(f"Paths, seed {seed}", _CAPTION, None, draw_paths(ask.directory, good, seed))
+        Section(f"Paths, seed {seed}", _CAPTION, None, draw_paths(request.directory, good, seed))
         for seed in sorted({row["seed"] for row in good})
     ]
     return Page(
-        f"Optimisation paths on {ask.suite}, {task}",
+        f"Optimisation paths on {request.suite}, {task}",
         _answers(facts),
         [Section("Ends of the paths", _NOTES, make_path_grid(facts)), *figures],
         failures=describe_failures(rows),
@@ -229,8 +236,8 @@ def _answers(facts: dict[str, dict[str, list[float]]]) -> list[str]:
         return ["No path could be compared with the ideal one."]
     mean = {name: sum(values) / len(values) for name, values in own.items()}
     order = sorted(mean, key=mean.__getitem__)
-    told = ", ".join(f"{name} ({mean[name]:.2f})" for name in order)
+    ranking = ", ".join(f"{name} ({mean[name]:.2f})" for name in order)
     return [
-        f"The end nearest to the ideal one is that of {order[0]}; by distance: {told}.",
+        f"The end nearest to the ideal one is that of {order[0]}; by distance: {ranking}.",
         "The paper says that ParetoDA ends nearest to the ideal and that the linear sum ends farthest.",
     ]

@@ -1,4 +1,4 @@
-"""What a study is asked for."""
+"""What the user asks of a study."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ _TASK = "W-A"
 
 
 def _silent(_done: int, _total: int) -> None:
-    """Nobody is told."""
+    """Report nothing."""
 
 
 @dataclass(frozen=True)
 class StudyRequest:
-    """What a study is asked for.
+    """What the user asks of a study.
 
     Args:
-        directory: for its results; a study that was stopped goes on here.
-        suite: name of the tasks.
-        tasks: names; empty: see `chosen`.
-        seeds: 0..seeds-1.
-        steps: of each run; None: the study's own.
-        jobs: runs at a time.
-        data: folder of the suite's files; None: $PARETODA_DATA or ../shared/data.
-        tell: called with the steps taken and the steps of all runs together.
+        directory: Directory for its results; a study that was stopped continues here.
+        suite: Name of the suite of tasks.
+        tasks: Names of the tasks; empty: see `choose_tasks`.
+        seeds: Number of seeds, 0..seeds-1.
+        steps: Steps of each run; None means the study's own.
+        jobs: Runs at a time.
+        data: Folder of the suite's files; None means $PARETODA_DATA or ../shared/data.
+        tell: Called with the steps taken and the steps of all runs together.
     """
 
     directory: Path
@@ -45,26 +45,34 @@ class StudyRequest:
     tell: Callable[[int, int], None] = _silent
 
     @property
-    def found(self) -> Suite:
+    def loaded_suite(self) -> Suite:
         """The suite itself."""
         return find_suite(self.suite)
 
-    def chosen(self, default: tuple[str, ...] = (_TASK,)) -> tuple[str, ...]:
-        """The tasks: those asked for, else those of the default that the suite has, else its first."""
-        known = self.found.tasks
+    def choose_tasks(self, default: tuple[str, ...] = (_TASK,)) -> tuple[str, ...]:
+        """Return the tasks asked for, else those of the default that the suite has, else its first.
+
+        Raises:
+            SettingsError: The suite has no such task.
+        """
+        known = self.loaded_suite.tasks
         for task in self.tasks:
             if task not in known:
                 raise SettingsError(unknown("task", task, known))
         return self.tasks or tuple(task for task in default if task in known) or (next(iter(known)),)
 
-    def one(self) -> str:
-        """The task of a study that takes one."""
-        task, *others = self.chosen()
+    def choose_task(self) -> str:
+        """Return the task of a study that takes one.
+
+        Raises:
+            SettingsError: Several tasks are asked for.
+        """
+        task, *others = self.choose_tasks()
         if others:
             raise SettingsError(f"this study takes one task, got {', '.join(self.tasks)}; call it once for each")
         return task
 
-    def folder(self, suites: tuple[str, ...] = ()) -> Path | None:
-        """Where the files are; None where the tasks of these suites (by default the own) need none."""
+    def find_data(self, suites: tuple[str, ...] = ()) -> Path | None:
+        """Return the folder of the files; None where the tasks of these suites (by default the own) need none."""
         tasks = [task for name in suites or (self.suite,) for task in find_suite(name).tasks.values()]
         return find_data_folder(self.data) if any(map(needs_files, tasks)) else None

@@ -27,11 +27,11 @@ SCHEMES = {
 
 
 class Scaled(Objective):
-    """An objective times a number: what the encoder and the head lower; its own networks learn as before.
+    """An objective times a number, for the encoder and the head; its own networks learn as before.
 
     Args:
-        inner: the objective.
-        factor: the number.
+        inner: The objective.
+        factor: The number.
     """
 
     def __init__(self, inner: Objective, factor: float) -> None:
@@ -39,73 +39,80 @@ class Scaled(Objective):
         self.inner, self.factor = inner, factor
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """The factor times the objective."""
+        """Return the factor times the objective."""
         value: Tensor = self.factor * self.inner(source, target)
         return value
 
     def private_loss(self, source: Source, target: Target) -> Tensor | None:
-        """The objective's own, unscaled."""
+        """Return the objective's own loss, unscaled."""
         return self.inner.private_loss(source, target)
 
     def advance(self, progress: float) -> None:
-        """Pass it on."""
+        """Pass the progress on to the objective."""
         self.inner.advance(progress)
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Pass it on."""
+        """Pass the snapshot on to the objective."""
         self.inner.refresh(snapshot)
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
-    """Train with scaled losses; oracle accuracy of the chosen and of the last model."""
-    lab = open_instrumented_run(trial, data, work)
+    """Train with scaled losses, and return the oracle accuracy of the chosen and of the last model."""
+    run = open_instrumented_run(trial, data, work)
     for name, factor in trial.extra["factors"].items():
-        lab.step.objectives[name] = Scaled(lab.step.objectives[name], factor)
-    trained = lab.train(after)
-    last = lab.oracle_accuracy()
+        run.step.objectives[name] = Scaled(run.step.objectives[name], factor)
+    trained = run.train(after)
+    last = run.oracle_accuracy()
     choice = trained.candidates.choice()
     if choice is not None:
-        trained.candidates.put_back(choice.index, lab.step)
-    return {"oracle_accuracy": {"chosen": lab.oracle_accuracy(), "last": last}}
+        trained.candidates.put_back(choice.index, run.step)
+    return {"oracle_accuracy": {"chosen": run.oracle_accuracy(), "last": last}}
 
 
-def study_scales(ask: StudyRequest) -> Page:
-    """Run all pairs of factors under each scheme."""
-    task = ask.one()
+def study_scales(request: StudyRequest) -> Page:
+    """Run all pairs of factors under each scheme.
+
+    Args:
+        request: What the user asks for.
+
+    Returns:
+        The page of the study.
+    """
+    task = request.choose_task()
     trials = [
         Trial(
-            ask.suite,
+            request.suite,
             task,
             f"{name}|{first}|{second}",
             seed,
-            set_steps(ask, {"method": "dann", "target_loss": "tcm", **settings}),
+            set_steps(request, {"method": "dann", "target_loss": "tcm", **settings}),
             {"factors": {"source": first, "alignment": second}},
         )
-        for seed in range(ask.seeds)
+        for seed in range(request.seeds)
         for name, settings in SCHEMES.items()
         for first in FACTORS
         for second in FACTORS
     ]
-    rows = run_trials(ask, trials, measure)
+    rows = run_trials(request, trials, measure)
     values: dict[str, list[float]] = {}
     for row in rows:
         if "error" not in row:
             values.setdefault(row["name"], []).append(100 * row["oracle_accuracy"]["chosen"])
     means = {name: fmean(found) for name, found in values.items()}
     return Page(
-        f"Scales of the losses on {ask.suite}, {task}",
-        [_told(scheme, means) for scheme in SCHEMES],
-        [_section(scheme, values) for scheme in SCHEMES] + [_picture(ask, means)],
+        f"Scales of the losses on {request.suite}, {task}",
+        [_describe(scheme, means) for scheme in SCHEMES],
+        [_section(scheme, values) for scheme in SCHEMES] + [_draw_picture(request, means)],
         failures=describe_failures(rows),
     )
 
 
-def _of(scheme: str, means: Mapping[str, float]) -> list[float]:
+def _means_of(scheme: str, means: Mapping[str, float]) -> list[float]:
     return [value for name, value in means.items() if name.startswith(f"{scheme}|")]
 
 
-def _told(scheme: str, means: Mapping[str, float]) -> str:
-    found = _of(scheme, means)
+def _describe(scheme: str, means: Mapping[str, float]) -> str:
+    found = _means_of(scheme, means)
     if not found:
         return f"{scheme}: no result."
     low, high = min(found), max(found)
@@ -129,8 +136,8 @@ def _cell(values: Sequence[float]) -> str:
     return f"{fmean(values):.1f}{spread}" if values else ""
 
 
-def _picture(ask: StudyRequest, means: Mapping[str, float]) -> Section:
-    """Heat maps on one scale of colours."""
+def _draw_picture(request: StudyRequest, means: Mapping[str, float]) -> Section:
+    """Return heat maps on one colour scale."""
     figure, axes = make_panels(1, len(SCHEMES), width=3.6, height=3.4)
     low, high = (min(means.values()), max(means.values())) if means else (0.0, 1.0)
     for one, scheme in zip(axes, SCHEMES, strict=True):
@@ -147,5 +154,5 @@ def _picture(ask: StudyRequest, means: Mapping[str, float]) -> Section:
         "All scales",
         ["Brighter is better; one scale of colours."],
         None,
-        save_figure(figure, ask.directory / "scales.svg"),
+        save_figure(figure, request.directory / "scales.svg"),
     )

@@ -1,4 +1,4 @@
-"""One page for the step, one function for the loop."""
+"""Training: the step that weighs the objectives, and the loop around it."""
 
 from paretoda.gradients import Report as StepReport
 from paretoda.training.loop import fit

@@ -1,4 +1,4 @@
-"""Everything that is needed to go on bit for bit, in a file that runs no code when it is read."""
+"""Checkpoints: everything needed to continue bit for bit, in a file that runs no code when it is read."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class CheckpointError(ValueError):
 
 
 def step_state(step: Step, taken: int) -> dict[str, Any]:
-    """Everything that a step changes; its tensors are the step's own, not copies.
+    """Return everything that a step changes; the tensors are the step's own, not copies.
 
     Args:
-        step: whose networks, optimiser, scheme and scaler are meant.
-        taken: how many steps are behind it.
+        step: Step whose networks, optimiser, scheme and scaler are meant.
+        taken: Number of steps taken so far.
     """
     return {
         "taken": taken,
@@ -44,39 +44,53 @@ def save_checkpoint(path: Path, step: Step, taken: int, extra: dict[str, Any] | 
     """Write the state after `taken` steps; the checkpoint before it is kept beside it.
 
     Args:
-        path: the checkpoint's file.
-        step: whose state is saved.
-        taken: how many steps are behind it.
-        extra: plain values to keep along with it.
+        path: File of the checkpoint.
+        step: Step whose state is saved.
+        taken: Number of steps taken so far.
+        extra: Plain values to keep along with it.
     """
-    data = io.BytesIO()  # torch.save hides a full disk behind an error of its own
+    data = io.BytesIO()  # torch.save hides the error of a full disk
     torch.save({**step_state(step, taken), "extra": extra or {}}, data)
     with atomic_file(path) as file:
         file.write(data.getbuffer())
         sync_file(file)
-        if path.exists():  # only now: a full disk leaves both earlier ones where they are
+        if path.exists():  # only now, so that a full disk leaves both earlier ones in place
             path.replace(previous_path(path))
 
 
 def previous_path(path: Path) -> Path:
-    """Where the checkpoint before the last one is."""
+    """Path of the checkpoint before the last one."""
     return path.with_name(f"{path.stem}-previous{path.suffix}")
 
 
 def has_checkpoint(path: Path) -> bool:
-    """Whether there is a checkpoint; a run may have been killed when the last had just become the one before."""
+    """Return whether there is a checkpoint.
+
+    A run may have been killed after the last checkpoint was renamed to the previous one.
+    """
     return path.exists() or previous_path(path).exists()
 
 
 def read_checkpoint(path: Path, say: Callable[[str], None] = lambda _: None) -> dict[str, Any]:
-    """The newest checkpoint that can be read: the last one, or the one before it, which is said."""
+    """Return the newest checkpoint that can be read: the last one or, with a message, the one before it.
+
+    Args:
+        path: File of the last checkpoint.
+        say: Called with a sentence where the last checkpoint is damaged.
+
+    Returns:
+        The state, for `restore_step`.
+
+    Raises:
+        CheckpointError: No checkpoint can be read.
+    """
     problems = []
     for candidate in (path, previous_path(path)):
         if not candidate.exists():
             continue
         try:
             state = _load(candidate)
-        except Exception as error:  # whatever a damaged file makes its readers stumble over
+        except Exception as error:  # a damaged file makes its readers raise any kind of error
             problems.append(f"{candidate.name}: {(str(error).splitlines() or [type(error).__name__])[0]}")
             continue
         if problems:
@@ -90,7 +104,7 @@ def read_checkpoint(path: Path, say: Callable[[str], None] = lambda _: None) -> 
 
 
 def _load(path: Path) -> dict[str, Any]:
-    """The state in a file; torch itself does not look at the checksums of what it reads."""
+    """Return the state in a file; its checksums are verified here, because torch does not verify them."""
     if not zipfile.is_zipfile(path):
         raise ValueError("not a checkpoint, or cut off")
     with zipfile.ZipFile(path) as archive:
@@ -105,7 +119,18 @@ def _load(path: Path) -> dict[str, Any]:
 
 
 def restore_step(step: Step, state: dict[str, Any]) -> int:
-    """Put a saved state into a step of the same settings; returns how many steps are behind it."""
+    """Put a saved state into a step of the same settings.
+
+    Args:
+        step: Step with the same networks, optimiser and scheme.
+        state: Result of `step_state` or `read_checkpoint`.
+
+    Returns:
+        The number of steps taken so far.
+
+    Raises:
+        CheckpointError: The state is not of such a step.
+    """
     try:
         step.modules().load_state_dict(state["modules"])
         check_optimiser(step.optimiser, state["optimiser"])
@@ -116,8 +141,8 @@ def restore_step(step: Step, state: dict[str, Any]) -> int:
             step.scaler.load_state_dict(state["scaler"])
         if type(state["taken"]) is not int or state["taken"] < 0:
             raise ValueError("it does not say after how many steps it was written")
-    except Exception as error:  # whatever the state of another run, or a stranger's file, leads to
-        reason = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()  # torch's second line says which
+    except Exception as error:  # the state of another run, or a forged file, can raise any kind of error
+        reason = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()  # torch's second line is specific
         raise CheckpointError(
             f"the checkpoint is of another architecture or method ({reason}); start again with --overwrite"
         ) from error
@@ -125,7 +150,10 @@ def restore_step(step: Step, state: dict[str, Any]) -> int:
 
 
 def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) -> None:
-    """Raise unless its numbers are numbers and its tensors have the shapes of what they move: torch does not look."""
+    """Raise a `ValueError` unless the saved state fits the optimiser: torch itself does not check it.
+
+    Its numbers must be finite and its tensors must have the shapes of the parameters.
+    """
     if isinstance(optimiser, OptimiserGroup):
         for part, state in zip(optimiser.parts, saved["parts"], strict=True):
             check_optimiser(part, state)
@@ -133,10 +161,10 @@ def check_optimiser(optimiser: torch.optim.Optimizer, saved: Mapping[str, Any]) 
     own, moved = optimiser.state_dict(), [p for group in optimiser.param_groups for p in group["params"]]
     for group, given in zip(own["param_groups"], saved["param_groups"], strict=True):
         for name, value in group.items():
-            told = given[name]
-            if type(told) is not type(value) or (isinstance(told, float) and not isfinite(told)):
-                raise ValueError(f"the optimiser's {name} is {told!r}")
-            if name != "lr" and isinstance(told, (list, bool, str)) and told != value:
+            saved_value = given[name]
+            if type(saved_value) is not type(value) or (isinstance(saved_value, float) and not isfinite(saved_value)):
+                raise ValueError(f"the optimiser's {name} is {saved_value!r}")
+            if name != "lr" and isinstance(saved_value, (list, bool, str)) and saved_value != value:
                 raise ValueError(f"the optimiser's {name} is another")
     tensors = [
         (name, moved[place].shape, value)

@@ -29,16 +29,19 @@ def train_cyclegan(
     seed: int = 0,
     progress: AfterStep | None = None,
 ) -> CycleGan:
-    """Generators and judges after so many steps; the same for the same seed and batches.
+    """Train generators and discriminators; the result is the same for the same seed and batches.
 
     Args:
-        source_batches: the source's images of each step; `patches` makes one.
-        target_batches: the target's.
-        steps: how many; 2,000 to 4,000 do for patches of 64x64.
-        semantic: a network of the source, frozen and in evaluation mode: raw images (n, 3, h, w), values 0..255, to
-            logits (n, K, ...). It must see the same before and after translation. None leaves that out.
-        seed: of initial weights and pools.
-        progress: called after each step.
+        source_batches: The source's images of each step; `random_patches` makes such a function.
+        target_batches: The target's images of each step.
+        steps: Number of steps; 2,000 to 4,000 suffice for patches of 64x64.
+        semantic: Network of the source, frozen and in evaluation mode: raw images (n, 3, h, w), values 0..255, to
+            logits (n, K, ...). It must predict the same before and after translation. None leaves that out.
+        seed: Seed of initial weights and pools.
+        progress: Called after each step.
+
+    Returns:
+        The networks, in evaluation mode.
     """
     device = source_batches(0).device
     with isolated_rng(device):
@@ -51,7 +54,7 @@ def train_cyclegan(
     for step in range(steps):
         source, target = from_raw(source_batches(step)), from_raw(target_batches(step))
         terms, fakes = generator_losses(gan, source, target, semantic)
-        # Only the generators' gradients: neither the judges nor the frozen network collect any.
+        # Only the generators get gradients, neither the discriminators nor the frozen network.
         _descend(optimisers[0], torch.stack(list(terms.values())).sum(), generators)
         seen = [pool(fake.detach()) for pool, fake in zip(pools, fakes, strict=True)]
         loss = judge_loss(gan.judge_target, target, seen[0]) + judge_loss(gan.judge_source, source, seen[1])
@@ -70,13 +73,13 @@ def _descend(optimiser: torch.optim.Optimizer, loss: Tensor, parameters: list[nn
 def generator_losses(
     gan: CycleGan, source: Tensor, target: Tensor, semantic: Callable[[Tensor], Tensor] | None
 ) -> tuple[dict[str, Tensor], tuple[Tensor, Tensor]]:
-    """The terms of the generators' loss, already weighted, and both translations (into the target, into the source).
+    """Return the terms of the generators' loss, weighted, and both translations (into the target, into the source).
 
     Args:
-        gan: both generators and both judges.
-        source: images in -1..1, shape (n, 3, h, w).
-        target: likewise.
-        semantic: as in `train_cyclegan`.
+        gan: Both generators and both discriminators.
+        source: Images in -1..1, shape (n, 3, h, w).
+        target: Images in -1..1, shape (n, 3, h, w).
+        semantic: See `train_cyclegan`.
     """
     there, back = gan.to_target(source), gan.to_source(target)
     terms = {
@@ -93,22 +96,22 @@ def generator_losses(
 
 
 def judge_loss(judge: nn.Module, real: Tensor, fake: Tensor) -> Tensor:
-    """Half of the distance from 1 of the scores of real images, and from 0 of those of translated ones."""
+    """Half the sum of the squared distances of a discriminator's scores from 1 (real) and from 0 (translated)."""
     return 0.5 * (realism_loss(judge(real), 1) + realism_loss(judge(fake), 0))
 
 
 def realism_loss(scores: Tensor, wanted: float) -> Tensor:
-    """Mean squared distance of a judge's scores from the wanted one (least-squares GAN)."""
+    """Mean squared distance of a discriminator's scores from the wanted one (least-squares GAN)."""
     return (scores - wanted).square().mean()
 
 
 def semantic_loss(semantic: Callable[[Tensor], Tensor], images: Tensor, translated: Tensor) -> Tensor:
-    """Cross-entropy of what the frozen network says of translated images against its own decision on the originals.
+    """Cross-entropy of the frozen network's logits for translated images against its own decision on the originals.
 
     Args:
-        semantic: raw images (n, 3, h, w) to logits (n, K, ...).
-        images: before translation, values 0..255.
-        translated: after it.
+        semantic: Raw images (n, 3, h, w) -> logits (n, K, ...).
+        images: Images before translation, values 0..255.
+        translated: Images after translation.
     """
     with torch.no_grad():
         decided = semantic(images).argmax(dim=1)
@@ -116,53 +119,53 @@ def semantic_loss(semantic: Callable[[Tensor], Tensor], images: Tensor, translat
 
 
 class ImagePool:
-    """Earlier translations, so that judges do not forget what they once saw through.
+    """Earlier translations, so that discriminators do not forget what they once recognised.
 
     Args:
-        size: how many it keeps.
-        seed: of what it gives back.
+        size: Number of images that it keeps.
+        seed: Seed of what it returns.
     """
 
     def __init__(self, size: int, seed: int) -> None:
         self.size = size
         self.images: list[Tensor] = []
-        self.chance = torch.Generator().manual_seed(seed)
+        self.generator = torch.Generator().manual_seed(seed)
 
     def __call__(self, images: Tensor) -> Tensor:
-        """As many images: once the pool is full, half of them are swapped for stored ones.
+        """Return as many images; once the pool is full, half of them are swapped for stored ones.
 
         Args:
-            images: translations, detached, shape (n, 3, h, w).
+            images: Translations, detached, shape (n, 3, h, w).
         """
-        return torch.stack([self._swapped(image) for image in images])
+        return torch.stack([self._swap(image) for image in images])
 
-    def _swapped(self, image: Tensor) -> Tensor:
+    def _swap(self, image: Tensor) -> Tensor:
         if len(self.images) < self.size:
             self.images.append(image)
             return image
-        if torch.rand((), generator=self.chance) < 0.5:
+        if torch.rand((), generator=self.generator) < 0.5:
             return image
-        place = int(torch.randint(self.size, (), generator=self.chance))
+        place = int(torch.randint(self.size, (), generator=self.generator))
         image, self.images[place] = self.images[place], image
         return image
 
 
 def random_patches(images: Tensor, count: int = 4, side: int = 64, seed: int = 0) -> ImageBatches:
-    """For each step random squares of random images, floating point.
+    """Return a function that gives random squares of random images for each step, as floating point.
 
     Args:
-        images: raw, shape (N, 3, h, w), any type, values 0..255.
-        count: squares a step.
-        side: of a square; smaller images are taken whole in that direction.
-        seed: of the draw.
+        images: Raw images, shape (N, 3, h, w), any type, values 0..255.
+        count: Number of squares per step.
+        side: Side of a square; smaller images are taken whole in that direction.
+        seed: Seed of the draw.
     """
     height, width = images.shape[-2:]
 
     def of_step(step: int) -> Tensor:
-        chance = torch.Generator().manual_seed(derive_seed(seed, "patches", step))
-        which = torch.randint(len(images), (count,), generator=chance).tolist()
-        tops = torch.randint(max(height - side, 0) + 1, (count,), generator=chance).tolist()
-        lefts = torch.randint(max(width - side, 0) + 1, (count,), generator=chance).tolist()
+        generator = torch.Generator().manual_seed(derive_seed(seed, "patches", step))
+        which = torch.randint(len(images), (count,), generator=generator).tolist()
+        tops = torch.randint(max(height - side, 0) + 1, (count,), generator=generator).tolist()
+        lefts = torch.randint(max(width - side, 0) + 1, (count,), generator=generator).tolist()
         squares = [images[i, :, y : y + side, x : x + side] for i, y, x in zip(which, tops, lefts, strict=True)]
         return torch.stack(squares).float()
 

@@ -28,10 +28,10 @@ class Encoding:
     """How an encoder is run.
 
     Args:
-        encoder: inputs to features.
-        bn: which inputs are one batch to BatchNorm.
-        last: only the last layer votes, so that the guide's body needs no graph.
-        parts: micro-batches of a batch.
+        encoder: Inputs -> features.
+        bn: Which inputs BatchNorm treats as one batch.
+        last: Whether only the last layer votes, so that the guide needs no graph below it.
+        parts: Number of micro-batches of a batch.
     """
 
     encoder: nn.Module
@@ -40,11 +40,11 @@ class Encoding:
     parts: int
 
     def domains(self, batch: Batch, shares: BatchSplit | None) -> tuple[Tensor, Tensor, list[Pass]]:
-        """The features of source and target, and the passes that made them.
+        """Return the features of source and target, and the passes that made them.
 
         Args:
-            batch: of this process.
-            shares: how both domains are spread over several processes; not with micro-batches.
+            batch: Batch of this process.
+            shares: How both domains are split over several processes; not with micro-batches.
         """
         if self.parts == 1:
             source, target = encode(self.encoder, batch.source, batch.target, bn=self.bn, shares=shares)
@@ -57,15 +57,15 @@ class Encoding:
         return own.features, other.features, [own, other]
 
     def held_out(self, inputs: Tensor, batch_size: int) -> tuple[Tensor, Pass]:
-        """The features of held-out inputs, and the pass that made them; BatchNorm remembers nothing of it.
+        """Return the features of held-out inputs and their pass, without changing BatchNorm's running statistics.
 
         Args:
-            inputs: of the guide.
-            batch_size: of a domain: the guide's micro-batches have no more rows than its.
+            inputs: Inputs of the guide.
+            batch_size: Samples of a domain; the guide's micro-batches have no more rows than the domain's.
         """
         if self.parts > 1:
             rows = max(1, batch_size // self.parts)
-            parts = min(-(-len(inputs) // rows), max(1, len(inputs) // min(2, rows)))  # one row has no variance
+            parts = min(-(-len(inputs) // rows), max(1, len(inputs) // min(2, rows)))  # a single row has no variance
             found = MicroBatches(self.encoder, inputs, parts, remember=False, keep_last=self.last)
             return found.features, found
         features = self._held_out(inputs)
@@ -83,14 +83,15 @@ class Encoding:
 
 
 def make_batch_split(step: Step, *counts: int) -> BatchSplit | None:
-    """How a pass of so many own samples (of each part) is spread; None where there is one process.
+    """Return how a pass of so many own samples (of each part) is split; None with a single process.
 
-    All processes must draw the same numbers, or their heads would drift apart without a word: that is checked here.
+    Raises:
+        ValueError: The processes have drawn different random numbers, so that their heads would silently diverge.
     """
     if step.processes.size == 1:
         return None
-    *rows, chance = zip(*step.processes.numbers(*counts, _chance(step.device)), strict=True)
-    if len(set(chance)) > 1:
+    *rows, checksums = zip(*step.processes.gather_numbers(*counts, _rng_checksum(step.device)), strict=True)
+    if len(set(checksums)) > 1:
         raise ValueError(
             "the processes have drawn different random numbers: seed them alike before every step, and let the "
             "encoder draw nothing but by torch's Dropout layers"
@@ -98,22 +99,22 @@ def make_batch_split(step: Step, *counts: int) -> BatchSplit | None:
     return BatchSplit(step.processes, tuple(zip(*rows, strict=True)), step.sync_bn)
 
 
-def _chance(device: torch.device) -> int:
-    """A number that tells two states of torch's generators apart."""
+def _rng_checksum(device: torch.device) -> int:
+    """Return a number that distinguishes states of torch's generators."""
     state = torch.cuda.get_rng_state(device) if device.type == "cuda" else torch.get_rng_state()
     return zlib.crc32(state.numpy().tobytes())
 
 
 def gather_domain_rows(shares: BatchSplit | None, *tensors: tuple[Tensor, int]) -> list[Tensor]:
-    """These tensors of all processes, each given with the part of the batch that it belongs to."""
+    """Return these tensors of all processes, each given with the part of the batch that it belongs to."""
     if shares is None:
         return [tensor for tensor, _ in tensors]
-    return [shares.processes.gather(tensor, shares.of_part(part)) for tensor, part in tensors]
+    return [shares.processes.gather(tensor, shares.counts_of(part)) for tensor, part in tensors]
 
 
 @torch.no_grad()
 def average_statistics(encoder: nn.Module, processes: Processes) -> None:
-    """What BatchNorm layers remember becomes the mean over the processes; unsynchronised ones remember their own."""
+    """Average the statistics of unsynchronised BatchNorm layers over the processes."""
     layers = [layer for layer in encoder.modules() if isinstance(layer, _BatchNorm)]
     buffers = [b for layer in layers for b in (layer.running_mean, layer.running_var) if b is not None]
     if processes.size == 1 or not buffers:
@@ -124,13 +125,17 @@ def average_statistics(encoder: nn.Module, processes: Processes) -> None:
 
 
 def encode_guide(step: Step, batch: Batch) -> tuple[Target, Pass]:
-    """The held-out samples of the batch as the network sees them now, with several processes those of all; its pass."""
+    """Return the held-out samples of the batch as the network sees them, of all processes, and their pass.
+
+    Raises:
+        ValueError: The batch has no held-out samples.
+    """
     if batch.guide is None or batch.guide_index is None:
         raise ValueError("the scheme follows a guide, but the batch has no held-out target samples")
     shares = make_batch_split(step, len(batch.guide))
     with split_batch(step.model.encoder, shares):
         features, made = step.encoding.held_out(batch.guide, len(batch.target))
     if shares is not None:
-        features = made = shares.joined(features)
+        features = made = shares.gather_features(features)
     (index,) = gather_domain_rows(shares, (batch.guide_index, 0))
     return Target(features, step.model.head(features), index, batch.guide), made

@@ -1,4 +1,4 @@
-"""The loop: steps first..steps-1, and whatever comes after each."""
+"""The training loop: steps first..steps-1, and what follows each."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ After: TypeAlias = Callable[[int, Report], None]
 
 
 class Trainable(Protocol):
-    """Anything that takes a step on a batch; odd loops write their own."""
+    """Anything that takes a step on a batch; unusual training loops can implement it themselves."""
 
     def advance(self, progress: float) -> None:
-        """Set schedules to this share of the training."""
+        """Set schedules to this share of the training, 0..1."""
         ...
 
     def __call__(self, batch: Batch) -> Report:
@@ -36,19 +36,29 @@ def fit(
     """Take the steps first..steps-1.
 
     Args:
-        step: what to do with a batch.
-        batches: the batch of a step, by its number.
-        steps: how many there are in all; schedules run over these.
-        first: where to begin, when a run is resumed.
-        before: called with the step's number before it (seeding, refreshing whole-set knowledge).
-        after: called in order with the number of steps taken and the report.
+        step: Takes a step on a batch.
+        batches: Returns the batch of a step, given its number.
+        steps: Number of steps in all; schedules run over these.
+        first: First step, when a run is resumed.
+        before: Called with the step's number before it (seeding, refreshing whole-set knowledge).
+        after: Called in order with the number of steps taken and the report.
 
     Returns:
         The reports of the steps that were taken.
+
+    Examples:
+        >>> class Counter:
+        ...     def advance(self, progress):
+        ...         self.progress = progress
+        ...
+        ...     def __call__(self, batch):
+        ...         return batch
+        >>> fit(Counter(), lambda number: f"batch {number}", steps=4, first=2)
+        ['batch 2', 'batch 3']
     """
     history = []
     for index in range(first, steps):
-        step.advance(index / steps)  # first: what refreshes must know whether anything has been learned
+        step.advance(index / steps)  # before refreshing, which depends on how much has been learned
         if before is not None:
             before(index)
         report = step(batches(index))

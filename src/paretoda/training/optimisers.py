@@ -13,10 +13,10 @@ from paretoda.gradients import NonFiniteError, Report
 
 
 class OptimiserGroup(Optimizer):
-    """All groups of its parts, each moved by its own part.
+    """Several optimisers as one: the parameter groups of all parts, each updated by its own part.
 
     Args:
-        *parts: optimisers of different parameters.
+        *parts: Optimisers of different parameters.
     """
 
     def __init__(self, *parts: Optimizer) -> None:
@@ -24,10 +24,13 @@ class OptimiserGroup(Optimizer):
         self.parts = parts
 
     def step(self, closure: Callable[[], float] | None = None) -> None:  # type: ignore[override]
-        """Move everything once.
+        """Update all parameters once.
 
         Args:
-            closure: not taken: parts would evaluate it at different points.
+            closure: Not supported, because the parts would evaluate it at different points.
+
+        Raises:
+            ValueError: A closure is given.
         """
         if closure is not None:
             raise ValueError("several optimisers cannot share a closure")
@@ -35,11 +38,15 @@ class OptimiserGroup(Optimizer):
             part.step()
 
     def state_dict(self) -> dict[str, Any]:
-        """The parts' states."""
+        """Return the parts' states."""
         return {"parts": [part.state_dict() for part in self.parts]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Give the parts their states back."""
+        """Restore the parts' states.
+
+        Raises:
+            ValueError: The number of parts differs.
+        """
         states = state_dict["parts"]
         if len(states) != len(self.parts):
             raise ValueError(f"{len(states)} optimisers were saved, and here are {len(self.parts)}")
@@ -49,7 +56,7 @@ class OptimiserGroup(Optimizer):
 
 
 _SMALLEST_SCALE = 1.0
-"""Below it nothing is scaled up any more, so that what is not finite there is no overflow of the scaling."""
+"""Smallest gradient scale; non-finite gradients below it are no overflow of the scaling."""
 
 
 class ExhaustedScaleError(NonFiniteError):
@@ -66,11 +73,14 @@ def move_parameters(
     """Let the optimiser step along the gradients that are filled in.
 
     Args:
-        optimiser: of all networks.
-        report: of the gradients.
-        clipped: parameters whose gradient's norm is limited.
-        clip: the limit; None: there is none.
-        scaler: for float16; leaves out steps that are not finite and lowers its scale after each.
+        optimiser: Optimiser of all networks.
+        report: Report of the gradients.
+        clipped: Parameters whose gradient's norm is limited.
+        clip: The limit; None means that there is none.
+        scaler: Scaler for float16; it skips steps that are not finite and lowers its scale after each.
+
+    Raises:
+        ExhaustedScaleError: The gradients stay non-finite at the smallest scale.
     """
     if scaler is not None:
         scaler.unscale_(optimiser)
@@ -79,7 +89,7 @@ def move_parameters(
     if scaler is None:
         optimiser.step()
         return
-    if report.finite:  # a fused SGD would leave its momentum uninitialised where its first step is skipped
+    if report.finite:  # if its first step were skipped, a fused SGD would leave its momentum uninitialised
         scaler.step(optimiser)
     scaler.update()
     if not report.finite and scaler.get_scale() < _SMALLEST_SCALE:
@@ -94,7 +104,10 @@ def inverse_decay(progress: float, decay: float = 10.0) -> float:
 
     Args:
         progress: 0 at the first step, 1 at the end.
-        decay: γ; codes that count iterations have that share of it which one step is.
+        decay: γ; programs that count iterations use γ over the number of steps.
+
+    >>> inverse_decay(0.0), round(inverse_decay(1.0), 3)
+    (1.0, 0.166)
     """
     return float((1.0 + decay * progress) ** -0.75)
 
@@ -113,7 +126,7 @@ SCHEDULES = {"inverse": inverse_decay, "constant": constant_rate, "poly": polyno
 
 
 def set_learning_rates(optimiser: Optimizer, factor: float) -> None:
-    """Multiply each group's first learning rate by the factor."""
+    """Set each group's learning rate to its initial one times the factor."""
     for group in optimiser.param_groups:
         group.setdefault("initial_lr", group["lr"])
         group["lr"] = group["initial_lr"] * factor

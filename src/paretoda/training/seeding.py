@@ -1,4 +1,4 @@
-"""Torch's generators as a function of the seed and the step."""
+"""Torch's random generators as a function of the seed and the step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from paretoda.core.seeds import derive_seed
 
 @contextmanager
 def isolated_rng(device: torch.device) -> Iterator[None]:
-    """Inside, torch's generators may be seeded; afterwards they are as before."""
+    """Inside, torch's generators may be seeded and used; afterwards their states are restored."""
     devices = [device] if device.type == "cuda" else []
     with torch.random.fork_rng(devices=devices):
         yield
@@ -21,11 +21,14 @@ def isolated_rng(device: torch.device) -> Iterator[None]:
 
 @contextmanager
 def deterministic_algorithms(wanted: bool) -> Iterator[None]:
-    """Inside, and where wanted, torch uses only algorithms that give the same bits each time, or raises."""
+    """Inside, and where wanted, torch uses only algorithms that give the same bits each time.
+
+    Torch raises an error where it has no such algorithm.
+    """
     if not wanted:
         yield
         return
-    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when CUDA starts
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # cuBLAS reads it when CUDA is initialised
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
     flags = torch.backends.cudnn
     try:
@@ -37,5 +40,5 @@ def deterministic_algorithms(wanted: bool) -> Iterator[None]:
 
 
 def seed_everything(seed: int, *key: int | str) -> None:
-    """Seed torch's generators (all devices): dropout, initial weights."""
+    """Seed torch's generators on all devices, which draw dropout and initial weights."""
     torch.manual_seed(derive_seed(seed, *key))

@@ -27,6 +27,15 @@ def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Pro
 
     Returns:
         The snapshot, the same in every process.
+
+    Examples:
+        >>> import numpy as np
+        >>> from torch import nn
+        >>> from paretoda.data import make_pair
+        >>> pair = make_pair((np.eye(40, 3), np.arange(40) % 2), np.eye(30, 3))
+        >>> snapshot = take_snapshot(pair, Model(nn.Linear(3, 4), nn.Linear(4, 2)), torch.device("cpu"))
+        >>> snapshot.target.features.shape, snapshot.held_out_source.labels.shape
+        (torch.Size([27, 4]), torch.Size([4]))
     """
 
     def forward(inputs: Tensor) -> tuple[Tensor, Tensor]:

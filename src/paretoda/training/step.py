@@ -1,4 +1,4 @@
-"""One training step: encode both domains, weigh the objectives by their gradients, move everything once."""
+"""One training step: encode both domains, weigh the objectives by their gradients, update all parameters once."""
 
 from __future__ import annotations
 
@@ -32,24 +32,38 @@ from paretoda.types import Batch, Model, Objective, Source, Target
 
 @dataclass(eq=False)
 class Step:
-    """Everything that one step needs; calling it with a batch takes the step.
+    """Everything that one training step needs; calling it with a batch takes the step.
 
     Args:
-        model: encoder (shared by all objectives) and head.
-        objectives: by name, in order: "source", "alignment", "target"; the first is the source's loss.
-        scheme: chooses the weights; a strategy fills the gradients in its own way.
-        optimiser: moves the model's and the objectives' own parameters.
-        guide: the objective on held-out target data, for schemes that read one.
+        model: Encoder, which all objectives share, and head.
+        objectives: Objectives by name, in order: "source", "alignment", "target"; the first is the source's loss.
+        scheme: Scheme that chooses the weights, or a strategy that fills the gradients in its own way.
+        optimiser: Optimiser of the model's and the objectives' own parameters.
+        guide: Objective on held-out target data, for schemes that read one.
         bn: "joint": source and target in one batch; "per-domain": own statistics for each.
-        head_losses: names of the objectives that reach the head; None: see `paretoda.backward`.
-        voting: "all" shared parameters or the "last" layer's.
+        head_losses: Names of the objectives that reach the head; None: see `paretoda.backward`.
+        voting: Whose gradients are weighed: "all" shared parameters or the "last" layer's.
         precision: "32", "bf16" or "16" (with a gradient scaler).
-        schedule: of the learning rate, a name in `SCHEDULES`.
-        decay: how far it falls.
-        clip: largest norm of the encoder's and head's gradient; None: no limit.
-        processes: several, each of which calls the step with its own samples; `docs/processes.md` says what is equal.
-        sync_bn: whether the encoder's BatchNorm layers then use the statistics of all processes together.
-        accumulate: micro-batches that a batch goes through the encoder in.
+        schedule: Schedule of the learning rate, a name in `SCHEDULES`.
+        decay: Strength of the decay of the learning rate.
+        clip: Largest norm of the encoder's and head's gradient; None means no limit.
+        processes: Processes that each call the step with their own samples; `docs/processes.md` says what is equal.
+        sync_bn: Whether the encoder's BatchNorm layers then use the statistics of all processes together.
+        accumulate: Number of micro-batches in which a batch passes through the encoder.
+
+    Raises:
+        ValueError: The parts do not fit together; the message says what to change.
+
+    Examples:
+        >>> from paretoda.objectives import Coral, CrossEntropy
+        >>> from paretoda.schemes import MGDA
+        >>> model = Model(nn.Linear(3, 4), nn.Linear(4, 2))
+        >>> objectives = {"source": CrossEntropy(4, 2), "alignment": Coral(4, 2)}
+        >>> step = Step(model, objectives, MGDA(), torch.optim.SGD(model.parameters(), lr=0.1))
+        >>> index = torch.arange(6)
+        >>> report = step(Batch(torch.randn(6, 3), index % 2, torch.randn(6, 3), None, index, index, None))
+        >>> len(report.losses)
+        2
     """
 
     model: Model
@@ -80,70 +94,77 @@ class Step:
 
     @property
     def device(self) -> torch.device:
-        """Where the model is."""
+        """Device of the model."""
         return next(self.model.parameters()).device
 
     @property
     def parts(self) -> list[Objective]:
-        """All objectives, the guide's last."""
+        """All objectives, with the guide last."""
         return [*self.objectives.values(), *([] if self.guide is None else [self.guide])]
 
     @property
     def wants_guide(self) -> bool:
-        """Whether the coming step reads the guide: not where its scheme has none, or holds its weights."""
+        """Whether the next step reads the guide; False where its scheme has none, or reuses its weights."""
         return self.guide is not None and reads_guide(self.scheme) and bool(getattr(self.scheme, "refreshes", True))
 
     def modules(self) -> nn.ModuleDict:
-        """All networks of the step, for saving and for moving to a device."""
+        """Return all networks of the step, for saving and for moving to a device."""
         parts: dict[str, nn.Module] = {"model": self.model, **{f"objective-{k}": v for k, v in self.objectives.items()}}
         if self.guide is not None:
             parts["guide"] = self.guide
         return nn.ModuleDict(parts)
 
     def advance(self, progress: float) -> None:
-        """Set every schedule to this share of the training."""
+        """Set every schedule to this share of the training, 0..1."""
         for objective in self.parts:
             objective.advance(progress)
         set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress, self.decay))
 
     def __call__(self, batch: Batch) -> Report:
-        """Take one step on the batch."""
+        """Take one step on a batch.
+
+        Args:
+            batch: Batch of this process, on the model's device.
+
+        Returns:
+            Losses, weights, the rule that chose them, and what is known of the gradients.
+        """
         self.model.train()
         self.optimiser.zero_grad(set_to_none=True)
         scheme = self.scheme
-        report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.look(batch), scheme)
+        report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.view(batch), scheme)
         move_parameters(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
-        self._lower_again(batch)
+        self._repeat_encoder_updates(batch)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
         return report
 
-    def look(self, batch: Batch) -> BatchView:
-        """Both domains, all losses, and the guide's where this step wants it."""
+    def view(self, batch: Batch) -> BatchView:
+        """Encode both domains and compute all losses, including the guide's where this step reads it."""
         with self.autocast():
-            source, target, features = self._seen(batch)
+            source, target, features = self._encode(batch)
             losses = {name: objective(source, target) for name, objective in self.objectives.items()}
             guide_loss = None
             if self.guide is not None and self.wants_guide:
-                ahead, pass_ = encode_guide(self, batch)
+                ahead, guide_pass = encode_guide(self, batch)
                 guide_loss = self.guide(source, ahead)
-                features.append(pass_)
-            private = self._private(source, target)
+                features.append(guide_pass)
+            private = self._private_losses(source, target)
         if self.precision != "32":
             losses = {name: loss.float() for name, loss in losses.items()}
         return BatchView(source, target, losses, features, guide_loss, private)
 
-    def weigh(self, look: BatchView, scheme: Scheme) -> Report:
-        """Fill every `.grad` with what the scheme makes of one look."""
+    def weigh(self, view: BatchView, scheme: Scheme) -> Report:
+        """Fill every `.grad` with the gradient that the scheme chooses for these losses."""
         return backward(
-            look.losses,
+            view.losses,
             shared=self.model.encoder,
             scheme=scheme,
-            guide=look.guide,
-            features=look.features,
+            guide=view.guide,
+            features=view.features,
             heads=self.model.head,
             head_losses=self.head_losses,
-            private=look.private,
+            private=view.private,
             voting=self.voting,
             metric=self.optimiser,
             scaler=self.scaler,
@@ -151,7 +172,7 @@ class Step:
         )
 
     def autocast(self) -> AbstractContextManager[None]:
-        """The precision of the forward passes."""
+        """Return the context that sets the precision of the forward passes."""
         dtype = torch.float16 if self.precision == "16" else torch.bfloat16
         context: AbstractContextManager[None] = torch.autocast(
             self.device.type, dtype=dtype, enabled=self.precision != "32"
@@ -159,12 +180,12 @@ class Step:
         return context
 
     def domains(self, batch: Batch) -> tuple[Source, Target]:
-        """The batch as the network sees it now; with several processes the joint batch, but for the inputs."""
-        source, target, _ = self._seen(batch)
+        """Encode the batch; with several processes the result is the joint batch, except for the inputs."""
+        source, target, _ = self._encode(batch)
         return source, target
 
-    def _seen(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
-        """Both domains, and the encoder's passes that made their features."""
+    def _encode(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
+        """Return both domains, and the encoder's passes that made their features."""
         shares = make_batch_split(self, len(batch.source), len(batch.target))
         source, target, passes = self.encoding.domains(batch, shares)
         labels, source_index, target_index = gather_domain_rows(
@@ -182,16 +203,19 @@ class Step:
         """How the encoder is run."""
         return Encoding(self.model.encoder, self.bn, self.voting == "last", self.accumulate)
 
-    def _private(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
+    def _private_losses(self, source: Source, target: Target) -> list[tuple[Tensor, nn.Module]]:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
         return [(loss, objective) for loss, objective in pairs if loss is not None]
 
-    def _lower_again(self, batch: Batch) -> None:
-        """The encoder alone lowers those objectives that want it more than once; BatchNorm remembers nothing of it."""
+    def _repeat_encoder_updates(self, batch: Batch) -> None:
+        """Update the encoder again for objectives that want it more than once per step.
+
+        BatchNorm's running statistics are not changed by it.
+        """
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
-                    source, target, passes = self._seen(batch)
+                    source, target, passes = self._encode(batch)
                     loss = objective(source, target)
                 self.optimiser.zero_grad(set_to_none=True)
                 losses = {name: loss.float() if self.precision != "32" else loss}
@@ -207,7 +231,7 @@ class Step:
 
 
 def _check_distributed(step: Step) -> None:
-    """Raise a ValueError that says what to do where this step cannot be taken by its processes; prepare FSDP."""
+    """Raise a `ValueError` where the processes cannot take this step; prepare sharded encoders (FSDP)."""
     several = step.processes.size > 1
     if several and isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
         name = type(step.scheme).__name__.lower()
@@ -220,6 +244,6 @@ def _check_distributed(step: Step) -> None:
         raise ValueError("the gradient of a sharded encoder (FSDP) cannot be clipped here: leave out clip")
     for part in step.model.encoder.modules():
         if isinstance(part, Sharding):
-            part.set_gradient_divide_factor(1.0)  # its own choice is the mean; our losses are of the joint batch
-            part.set_force_sum_reduction_for_comms(True)  # gloo has no other
-            part.set_reshard_after_forward(True)  # or the optimiser's parameters are not those of the module
+            part.set_gradient_divide_factor(1.0)  # the default is the mean, but our losses are those of the joint batch
+            part.set_force_sum_reduction_for_comms(True)  # gloo supports nothing else
+            part.set_reshard_after_forward(True)  # otherwise the optimiser's parameters are not those of the module

@@ -1,4 +1,4 @@
-"""What a step sees of a batch, and the shape of a way to train that looks at it more than once."""
+"""What a step computes from a batch, and the protocol of strategies, which use a batch more than once."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class BatchView:
     """Both domains as the network sees them now, and everything that is differentiated.
 
     Args:
-        source: labelled.
-        target: unlabelled.
-        losses: by the objectives' names, scalars.
-        features: what the encoder returned, a tensor or micro-batches for each of its passes.
-        guide: the guide's loss; None where it is not wanted.
-        private: pairs of a loss and the network that alone follows it.
+        source: Labelled samples.
+        target: Unlabelled samples.
+        losses: Scalar losses by the objectives' names.
+        features: Output of the encoder, a tensor or micro-batches for each of its passes.
+        guide: Loss of the guide; None where it is not wanted.
+        private: Pairs of a loss and the network that alone follows it.
     """
 
     source: Source
@@ -38,17 +38,17 @@ class BatchView:
 
 @runtime_checkable
 class Strategy(Protocol):
-    """A way to train that stands in a scheme's place: it does more than weigh the gradients of one look.
+    """A way to train that takes the place of a scheme: it does more than weigh the gradients of one forward pass.
 
-    A class says `guided = True` or `guided = False`, as a scheme does, and may have a property `refreshes`: whether the
-    coming step reads the guide, and `spreads = True` where it differentiates by `Step.weigh` alone, so that several
-    processes can take its steps. One with memory has `state_dict` and `load_state_dict`, also as a scheme.
+    A class says `guided = True` or `guided = False`, as a scheme does. It may have a property `refreshes`, which says
+    whether the next step reads the guide, and `spreads = True` where it differentiates by `Step.weigh` only, so that
+    several processes can take its steps. One with memory has `state_dict` and `load_state_dict`, also like a scheme.
     """
 
     def check(self, step: Step) -> None:
-        """Raise a ValueError that says what to do where this step makes no sense; called when the step is made."""
+        """Raise a `ValueError` that says what to do where this step makes no sense; called when the step is made."""
         ...
 
     def fill(self, step: Step, batch: Batch) -> Report:
-        """Fill every `.grad` of the step's networks, which are empty, and report; the step then moves them."""
+        """Fill every `.grad` of the step's networks, which are empty before, and report; the step then updates them."""
         ...

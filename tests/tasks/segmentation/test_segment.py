@@ -85,7 +85,7 @@ def test_a_run_directory_has_maps_a_page_and_a_model_that_predicts_alone(folders
     page = directory.report.read_text()
     assert page.count('class="views"') == 8
     assert "Overlap (IoU), held-out source" in page
-    key = page.split("Scenes of the target")[1].split('class="views"')[0]
+    key = page.split("Images of the target")[1].split('class="views"')[0]
     assert all(
         f'<i style="--own:{colour}"></i>{name}</li>' in key
         for name, colour in zip(run.classes, to_hex(run.model.colours), strict=True)

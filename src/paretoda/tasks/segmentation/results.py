@@ -105,7 +105,7 @@ def make_pictures(model: SegmentationPredictor, inputs: SegmentationInputs | Non
         found = measure_maps(for_source(model, inputs), inputs.pair.source.samples, held_out)
         overlaps = [make_overlap(model, found.scores, "held-out source", oracle=False)]
     confidences = [confidence for _, _, confidence in facts.predictions]
-    return Pictures(scenes=make_cards(model, target, confidences), overlaps=overlaps)
+    return Pictures(map_cards=make_cards(model, target, confidences), overlaps=overlaps)
 
 
 def add_oracle_pictures(
@@ -118,7 +118,7 @@ def add_oracle_pictures(
     found = measure_maps(model, samples, progress=callbacks.progress)
     oracle = make_overlap(model, found.scores, "target (oracle)", oracle=True)
     return replace(
-        pictures, scenes=make_cards(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
+        pictures, map_cards=make_cards(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
     )
 
 

@@ -186,7 +186,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     def card(self, predictor: SegmentationPredictor) -> CardFacts:
         """Return the facts of the model card."""
-        return CardFacts(predictor.classes, "image-segmentation")
+        return CardFacts(predictor.classes, "image-segmentation", output="FOLDER")
 
     def usage(self, directory: RunDirectory, predictor: SegmentationPredictor) -> Usage:  # noqa: ARG002
         """Return what a user can do next with a finished run."""

@@ -1,4 +1,4 @@
-"""Strategies: ways to train that look at a batch more than once, or change the network. One file each; their table."""
+"""Strategies: ways to train that use a batch more than once, or change the network; one file each, and their table."""
 
 from __future__ import annotations
 
@@ -14,6 +14,6 @@ STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "auxilearn": AuxiLearn,
     "hypernetwork": Hypernetwork,
 }
-"""Name -> strategy; each is made without arguments and named where a scheme is."""
+"""Name -> strategy; each is made without arguments and named in the place of a scheme."""
 
 __all__ = ["STRATEGIES", "AuxiLearn", "Hypernetwork", "MetaAlign"]

@@ -23,21 +23,21 @@ _HIDDEN = 3
 
 
 def linear_combination(learned: Tensor, losses: Tensor) -> Tensor:
-    """L_1 + Σ φ_i L_i over the others: only the proportions of weights matter for a minimum, so the first is 1.
+    """L_1 + Σ φ_i L_i over the others; only the proportions of weights matter for a minimum, so the first weight is 1.
 
     Args:
         learned: φ >= 0, shape (m - 1,).
-        losses: shape (m,), the source's first.
+        losses: Losses, shape (m,), the source's first.
     """
     return losses[0] + learned @ losses[1:]
 
 
 def monotone_combination(learned: Tensor, losses: Tensor) -> Tensor:
-    """L_1 + c · softplus(A L + b): rises with every loss, by how much depends on all of them.
+    """L_1 + c · softplus(A L + b): increases with every loss, by an amount that depends on all of them.
 
     Args:
         learned: A (3 x m), c (3) and b (3), flat; A, c >= 0.
-        losses: shape (m,), the source's first.
+        losses: Losses, shape (m,), the source's first.
     """
     size = len(losses)
     inner, outer, shift = torch.split(learned, [_HIDDEN * size, _HIDDEN, _HIDDEN])
@@ -45,8 +45,8 @@ def monotone_combination(learned: Tensor, losses: Tensor) -> Tensor:
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """Weights that are known."""
+class _FixedWeights:
+    """A scheme with given weights."""
 
     weights: Vector
     guided: ClassVar[bool] = False
@@ -62,15 +62,18 @@ class _Given:
 class AuxiLearn:
     """Non-negative loss weights, learned so that training on the weighted losses lowers the guide (the paper's ALID).
 
-    The network steps on g_φ(L); at every `interval`-th step φ steps down the guide's hyper-gradient, with Adam.
+    The network steps on g_φ(L); at every `interval`-th step φ descends along the guide's hyper-gradient, with Adam.
 
     Args:
-        combination: "linear", a weight for each loss beside the source's 1; "monotone", a small network that rises
+        combination: "linear", a weight for each loss besides the source's 1; "monotone", a small network that increases
             with every loss, plus the source's.
-        interval: steps of the network between two of φ.
-        rate: learning rate of φ.
-        terms: of the Neumann series behind its first; 0 takes H⁻¹ as η.
-        neumann_rate: η; None: the network's largest learning rate.
+        interval: Steps of the network between two steps of φ.
+        rate: Learning rate of φ.
+        terms: Terms of the Neumann series after its first; with 0, H⁻¹ is taken as η.
+        neumann_rate: η; None means the network's largest learning rate.
+
+    Raises:
+        ValueError: A value is out of its range.
     """
 
     combination: Literal["linear", "monotone"] = "linear"
@@ -92,39 +95,42 @@ class AuxiLearn:
 
     @property
     def refreshes(self) -> bool:
-        """Whether φ learns at the coming step: only then the guide is read. Not at the first, far from any minimum."""
+        """Whether φ learns at the next step: only then is the guide read.
+
+        It does not at the first step, which is far from any minimum.
+        """
         count = int(self._memory.get("count", 0))
         return count > 0 and count % self.interval == 0
 
     def check(self, step: Step) -> None:
-        """There must be something to weigh, and the head must follow the same weights."""
+        """Raise a `ValueError` unless there are losses to weigh and the head follows the same weights."""
         if len(step.objectives) < 2:
             raise ValueError("auxilearn weighs losses beside the source's: choose a method or a target loss as well")
         if step.head_losses is not None:
             raise ValueError("auxilearn learns the weights of all losses for the head too: leave out --head-losses")
 
     def fill(self, step: Step, batch: Batch) -> Report:
-        """Learn φ where it is time to, then the gradient of g_φ(L)."""
-        look = step.look(batch)
-        if look.guide is not None:
-            self._learn(step, look)
-        values = torch.stack([loss.detach().double().cpu() for loss in look.losses.values()]).requires_grad_()
-        combined = self._combined(torch.tensor(self._state(len(values)).values, dtype=torch.float64), values)
+        """Let φ learn where it is due, then fill the gradient of g_φ(L)."""
+        view = step.view(batch)
+        if view.guide is not None:
+            self._learn(step, view)
+        values = torch.stack([loss.detach().double().cpu() for loss in view.losses.values()]).requires_grad_()
+        combined = self._combine(torch.tensor(self._state(len(values)).values, dtype=torch.float64), values)
         weights = torch.autograd.grad(combined, values)[0].numpy()
-        report = step.weigh(look, _Given(weights))
+        report = step.weigh(view, _FixedWeights(weights))
         self._memory["count"] = int(self._memory.get("count", 0)) + 1
-        return report if look.guide is None else replace(report, guide_loss=float(look.guide.detach()))
+        return report if view.guide is None else replace(report, guide_loss=float(view.guide.detach()))
 
-    def _learn(self, step: Step, look: BatchView) -> None:
-        losses = torch.stack(list(look.losses.values()))
+    def _learn(self, step: Step, view: BatchView) -> None:
+        losses = torch.stack(list(view.losses.values()))
         state = self._state(len(losses))
         learned = torch.tensor(state.values, dtype=losses.dtype, device=losses.device, requires_grad=True)
         parameters = [parameter for parameter in step.model.parameters() if parameter.requires_grad]
         eta = self.neumann_rate
         eta = max(float(group["lr"]) for group in step.optimiser.param_groups) if eta is None else eta
-        assert look.guide is not None
+        assert view.guide is not None
         slope = hypergradient(
-            self._combined(learned, losses), look.guide, parameters, learned, rate=eta, terms=self.terms
+            self._combine(learned, losses), view.guide, parameters, learned, rate=eta, terms=self.terms
         )
         if not bool(slope.isfinite().all()):
             raise NonFiniteError(
@@ -137,11 +143,14 @@ class AuxiLearn:
         values = [max(value, 0.0) if place < bounded else value for place, value in enumerate(state.values)]
         self._memory["learned"] = replace(state, values=values)
 
-    def _combined(self, learned: Tensor, losses: Tensor) -> Tensor:
+    def _combine(self, learned: Tensor, losses: Tensor) -> Tensor:
         return (linear_combination if self.combination == "linear" else monotone_combination)(learned, losses)
 
     def _state(self, size: int) -> Adam:
-        """φ and its moments; at first about the plain sum (in the small network the source counts once more)."""
+        """Return φ and its moments.
+
+        It starts near the plain sum; in the small network the source counts once more.
+        """
         if "learned" in self._memory:
             state: Adam = self._memory["learned"]
             return state
@@ -152,12 +161,12 @@ class AuxiLearn:
         return replace(Adam.start(0.0, len(values)), values=values)
 
     def state_dict(self) -> dict[str, object]:
-        """φ with its moments, and how many steps were taken."""
+        """Return φ with its moments, and the number of steps taken."""
         learned = {"learned": asdict(self._memory["learned"])} if "learned" in self._memory else {}
         return {**self._memory, **learned}
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Continue from the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)
         if "learned" in state:

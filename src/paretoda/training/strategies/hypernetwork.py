@@ -19,12 +19,16 @@ from paretoda.types import Batch
 class Hypernetwork:
     """One network for the whole front (the paper's HPF): its last layers follow a preference, `predict --preference`.
 
-    Every step draws a preference r from a Dirichlet distribution and lowers m Σ r_i L_i(θ, h(r)), in the mean over r
-    the plain sum. Between steps, and so for candidates, scores and the run's own predictions, all losses count equally.
-    The draw comes from torch's generator, which a run seeds by the number of the step: nothing is remembered.
+    Every step draws a preference r from a Dirichlet distribution and lowers m Σ r_i L_i(θ, h(r)), on average over r the
+    plain sum. Between steps, and so for candidates, scores and the run's own predictions, all losses count equally. The
+    draw comes from torch's generator, which a run seeds by the number of the step, so there is no state to save.
 
     Args:
-        concentration: of the Dirichlet distribution; under 1 most preferences are near a corner, where one loss counts.
+        concentration: Concentration of the Dirichlet distribution; below 1 most preferences are near a corner, where
+            one loss dominates.
+
+    Raises:
+        ValueError: The concentration is not positive.
     """
 
     concentration: float = 0.2
@@ -36,7 +40,7 @@ class Hypernetwork:
             raise ValueError(f"concentration must be positive, got {self.concentration}")
 
     def check(self, step: Step) -> None:
-        """The network must follow a preference over these losses, and no loss may be lowered outside of it."""
+        """Raise unless the network follows a preference over these losses and no loss is lowered outside of it."""
         model = step.model
         if not isinstance(model, Classifier) or model.architecture.losses != tuple(step.objectives):
             raise ValueError(
@@ -53,12 +57,12 @@ class Hypernetwork:
                 )
 
     def fill(self, step: Step, batch: Batch) -> Report:
-        """Gradients of the losses weighted by a random preference, which the network is told."""
-        assert isinstance(step.model, Classifier)  # checked
+        """Fill the gradients of the losses weighted by a random preference, which the network is given."""
+        assert isinstance(step.model, Classifier)  # `check` ensures it
         size = len(step.objectives)
         ray = Dirichlet(torch.full((size,), self.concentration, dtype=torch.float64)).sample()
         step.model.prefer(ray.tolist())
         try:
-            return step.weigh(step.look(batch), Linear(tuple((size * ray).tolist())))
+            return step.weigh(step.view(batch), Linear(tuple((size * ray).tolist())))
         finally:
             step.model.prefer([1.0] * size)

@@ -19,7 +19,7 @@ from paretoda.types import Batch
 
 
 class _FunctionCall(nn.Module):
-    """Runs a function; whoever calls it functionally decides with which parameters of the model."""
+    """Runs a function; a functional call of this module chooses the parameters of the model."""
 
     def __init__(self, model: nn.Module) -> None:
         super().__init__()
@@ -30,12 +30,12 @@ class _FunctionCall(nn.Module):
 
 
 def call_with_parameters(model: nn.Module, parameters: Mapping[str, Tensor], run: Callable[[], Tensor]) -> Tensor:
-    """What `run` returns while the model has these parameters instead of its own, differentiable in them.
+    """Return what `run` returns while the model has these parameters instead of its own, differentiable in them.
 
     Args:
-        model: as `run` knows it.
-        parameters: by name; those that are not named stay. BatchNorm's scales and shifts are parameters like others.
-        run: without arguments.
+        model: The model that `run` uses.
+        parameters: Parameters by name; others stay. BatchNorm's scales and shifts are parameters like others.
+        run: Function without arguments.
     """
     given = {f"model.{name}": tensor for name, tensor in parameters.items()}
     answer: Tensor = functional_call(_FunctionCall(model), given, (run,))
@@ -45,13 +45,13 @@ def call_with_parameters(model: nn.Module, parameters: Mapping[str, Tensor], run
 def gradient_step(
     loss: Tensor, parameters: Mapping[str, Tensor], rates: Mapping[str, float], *, second_order: bool
 ) -> dict[str, Tensor]:
-    """θ' = θ - rate ∇L(θ), as a function of θ.
+    """The gradient step θ' = θ - rate ∇L(θ), as a function of θ.
 
     Args:
         loss: L, with its graph, which is kept.
         parameters: θ by name.
-        rates: by name.
-        second_order: whether ∇L counts as a function of θ as well; otherwise it is a constant, and dθ'/dθ = 1.
+        rates: Learning rates by name.
+        second_order: Whether ∇L counts as a function of θ as well; otherwise it is a constant, and dθ'/dθ = 1.
     """
     slopes: Sequence[Tensor | None] = torch.autograd.grad(
         loss, list(parameters.values()), retain_graph=True, create_graph=second_order, allow_unused=True
@@ -62,18 +62,23 @@ def gradient_step(
 
 @dataclass(frozen=True)
 class MetaAlign:
-    """A step on the alignment must also help the classification, and in turn: L_1(θ) + L_2(θ - a ∇L_1(θ)).
+    """A step on the alignment must also help the classification, and vice versa: L_1(θ) + L_2(θ - a ∇L_1(θ)).
 
     Expanded, that is L_1 + L_2 - a <∇L_1, ∇L_2> + O(a²): it rewards gradients that agree. Further losses are added as
-    they are, at θ. Discriminators learn at θ, from their own loss. The second look at the batch has the same dropout,
-    and BatchNorm remembers nothing of it; with a = 0 all of this is the plain sum.
+    they are, at θ. Discriminators learn at θ, from their own loss. The second pass over the batch has the same dropout
+    and leaves BatchNorm's statistics unchanged; with a = 0 the result is the plain sum.
 
     Args:
-        train: the objective of the inner step, L_1.
-        test: the objective that is measured after it, L_2.
-        rate: a in learning rates of each parameter; the authors' default, 1. Their script runs with 100 at 1e-3.
-        alternate: whether the two change places at every other step.
-        second_order: differentiate the inner step as well; the authors' code does not, and is a third cheaper.
+        train: Objective of the inner step, L_1.
+        test: Objective that is measured after it, L_2.
+        rate: a in units of each parameter's learning rate; the authors' default is 1. Their script runs with 100 at
+            1e-3.
+        alternate: Whether the two change places at every other step.
+        second_order: Whether the inner step is differentiated as well; the authors' code does not, and is a third
+            cheaper.
+
+    Raises:
+        ValueError: The rate is negative, or both objectives are the same.
     """
 
     train: str = "alignment"
@@ -91,7 +96,7 @@ class MetaAlign:
             raise ValueError(f"train and test are both {self.train!r}: metaalign needs two objectives")
 
     def check(self, step: Step) -> None:
-        """Both objectives must be there."""
+        """Raise a `ValueError` unless both objectives are there."""
         for role, name in (("train", self.train), ("test", self.test)):
             if name not in step.objectives:
                 raise ValueError(
@@ -100,14 +105,14 @@ class MetaAlign:
                 )
 
     def fill(self, step: Step, batch: Batch) -> Report:
-        """Gradients of the first loss here and of the second one step ahead."""
+        """Fill the gradients of the first loss here and of the second one step ahead."""
         count = int(self._memory.get("count", 0))
         first, second = (self.train, self.test) if not self.alternate or count % 2 == 0 else (self.test, self.train)
-        with isolated_rng(step.device):  # afterwards chance is as before: the second look drops the same features
-            look = step.look(batch)
+        with isolated_rng(step.device):  # the random state is restored, so the second pass drops the same features
+            view = step.view(batch)
         parameters = {name: tensor for name, tensor in step.model.named_parameters() if tensor.requires_grad}
         moved = gradient_step(
-            look.losses[first], parameters, self._rates(step, parameters), second_order=self.second_order
+            view.losses[first], parameters, self._rates(step, parameters), second_order=self.second_order
         )
 
         def ahead() -> Tensor:
@@ -115,8 +120,8 @@ class MetaAlign:
                 loss: Tensor = step.objectives[second](*step.domains(batch))
             return loss.float() if step.precision != "32" else loss
 
-        losses = {**look.losses, second: call_with_parameters(step.model, moved, ahead)}
-        report = step.weigh(replace(look, losses=losses), Linear())
+        losses = {**view.losses, second: call_with_parameters(step.model, moved, ahead)}
+        report = step.weigh(replace(view, losses=losses), Linear())
         self._memory["count"] = count + 1
         return report
 
@@ -125,10 +130,10 @@ class MetaAlign:
         return {name: self.rate * rates[id(tensor)] for name, tensor in parameters.items()}
 
     def state_dict(self) -> dict[str, object]:
-        """How many steps were taken: whose turn it is."""
+        """Return the number of steps taken, which says whose turn it is."""
         return dict(self._memory)
 
     def load_state_dict(self, state: dict[str, object]) -> None:
-        """Go on where `state_dict` was taken."""
+        """Continue from the state that `state_dict` returned."""
         self._memory.clear()
         self._memory.update(state)
