@@ -113,14 +113,16 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
     New rows are treated as rows of the target unless `sample_domain` says that they are of the source: features of the
     two domains are scaled differently.
 
+    The parameters are the fields of `paretoda.run.settings.Settings` that make sense for arrays, with the same names,
+    defaults and meanings: those below, and others such as `steps`, `lr`, `batch_size` and `device`. Only the seed is
+    called `random_state`.
+
     Args:
         method: Alignment of the domains; `paretoda list methods` shows all.
         target_loss: Losses on the unlabelled target, joined by plus signs; "none" for none.
         scheme: How the losses are weighted.
         guide: Loss on held-out target data that guides the weights.
         random_state: Seed of the run; a generator or None draws one.
-        **others: The other fields of `paretoda.run.settings.Settings` that make sense for arrays, with the same names,
-            defaults and meanings, such as `steps`, `lr`, `batch_size` and `device`.
 
     Attributes:
         classes_: The classes, sorted, shape (K,).
@@ -203,7 +205,7 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
         scheme: How the losses are weighted.
         guide: Loss on held-out target data that guides the weights.
         random_state: Seed of the run; a generator or None draws one.
-        **others: The other parameters of `ParetoDAClassifier`; `bottleneck` is the number of features.
+        bottleneck: Number of features of the encoder.
 
     Example:
         >>> import numpy as np
