@@ -82,12 +82,12 @@ def test_a_run_is_repeated_by_name_and_predicts_alone(tmp_path, monkeypatch):
 
     (tmp_path / "snapshots" / "abc").mkdir(parents=True)
     (tmp_path / "model.safetensors").rename(tmp_path / "snapshots" / "abc" / "model.safetensors")
-    monkeypatch.setattr("paretoda.models.pretrained.find_weights", downloaded)
-    monkeypatch.setattr("paretoda.models.pretrained.find_weights", downloaded)
+    monkeypatch.setattr("paretoda.run.backbone_choice.find_weights", downloaded)
+    monkeypatch.setattr("paretoda.models.backbones.timm.find_weights", downloaded)
     settings = resolve_backbone(make_settings({"backbone": "timm:test_vit", "frozen": True}))
     assert settings.backbone.startswith("timm:test_vit.")
     assert settings.backbone_weights == f"hub:timm/{settings.backbone[5:]}@abc/model.safetensors"
-    assert hub.hub_name(asked[0]).repository == f"timm/{settings.backbone[5:]}"
+    assert hub.parse_hub_name(asked[0]).repository == f"timm/{settings.backbone[5:]}"
     y = np.arange(30) % 3
     x = np.random.default_rng(0).integers(0, 90, (30, 32, 32, 3))
     x[np.arange(30), :, :, y] += 120
@@ -97,7 +97,7 @@ def test_a_run_is_repeated_by_name_and_predicts_alone(tmp_path, monkeypatch):
     from paretoda.data import open_samples
     from paretoda.tasks.classification.predictor import load_predictor
 
-    monkeypatch.setattr("paretoda.models.pretrained.find_weights", lambda _: pytest.fail("nothing is downloaded"))
+    monkeypatch.setattr("paretoda.models.backbones.timm.find_weights", lambda _: pytest.fail("nothing is downloaded"))
     again = load_predictor(tmp_path / "run" / "model.safetensors", tmp_path / "run" / "model.json")
     assert np.allclose(again.probabilities(open_samples(x, labelled=False)), run.predict_proba(x), atol=1e-6)
 
