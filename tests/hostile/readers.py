@@ -57,7 +57,7 @@ class Reader:
 
     files: Mapping[str, bytes]
     mutations: Sequence[Mutation]
-    read_checkpoint: Read
+    read: Read
     base: Path | None = None
 
 
