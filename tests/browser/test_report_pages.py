@@ -12,9 +12,9 @@ from report.test_page import facts, line
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
 from paretoda.report.page import Comparison, render_run_page
-from paretoda.report.pictures import make_thumbnail
 from paretoda.report.runs_page import render_runs_page
 from paretoda.report.scatter import make_feature_map
+from paretoda.report.thumbnails import make_thumbnail
 
 EVIL = "<script>alert(1)</script>"
 CLASSES = ("cat", EVIL, "a-class-with-an-uncommonly-long-name-and-no-space-in-it")

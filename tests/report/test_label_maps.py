@@ -10,7 +10,6 @@ from PIL import Image
 
 from paretoda.report.label_maps import (
     Overlap,
-    data_uri,
     encode_png,
     make_map_card,
     overlay_map,
@@ -18,6 +17,7 @@ from paretoda.report.label_maps import (
     paint_map,
     to_hex,
 )
+from paretoda.report.thumbnails import make_picture
 
 COLOURS = [(255, 0, 0), (0, 255, 0), (10, 20, 30)]
 LABELS = np.array([[0, 1, 2], [255, 2, 0]], np.uint8)
@@ -52,7 +52,7 @@ def test_uncertainty_glows():
 def test_pictures_in_a_page_are_small_and_maps_keep_their_colours(photo):
     wide = np.zeros((400, 800), np.uint8)
     wide[:, 400:] = 1
-    kind, _, data = data_uri(paint_map(wide, COLOURS), photo=photo).partition(",")
+    kind, _, data = make_picture(paint_map(wide, COLOURS), photo=photo).partition(",")
     assert kind == f"data:image/{'jpeg' if photo else 'png'};base64"
     with Image.open(io.BytesIO(base64.b64decode(data))) as picture:
         assert picture.size == (320, 160)

@@ -8,8 +8,9 @@ import numpy as np
 from PIL import Image
 
 from paretoda.data import open_samples
-from paretoda.report.pictures import make_cards, make_thumbnail, take_oracle_pictures
+from paretoda.report.pictures import make_cards, take_oracle_pictures
 from paretoda.report.scatter import draw_panels, make_feature_map
+from paretoda.report.thumbnails import make_thumbnail
 
 
 def clouds(classes: int) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import io
 import math
 from collections.abc import Sequence
@@ -12,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.data.samples import Image8
+from paretoda.report.thumbnails import make_picture
 
 Colours = Sequence[tuple[int, int, int]]
 IGNORED = (0, 0, 0)
 """Colour of pixels without a class."""
-WIDTH = 320
-"""Largest width of a picture on a page, in pixels."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +110,6 @@ def encode_png(labels: NDArray[np.uint8], colours: Colours) -> bytes:
     return file.getvalue()
 
 
-def data_uri(image: Image8, *, photo: bool) -> str:
-    """Return the picture as a data URI, at most 320 pixels wide; label maps keep their exact colours."""
-    from PIL import Image  # noqa: PLC0415
-
-    picture = Image.fromarray(image)
-    if picture.width > WIDTH:
-        size = (WIDTH, max(1, round(picture.height * WIDTH / picture.width)))
-        picture = picture.resize(size, Image.Resampling.BICUBIC if photo else Image.Resampling.NEAREST)
-    file = io.BytesIO()
-    kind = "JPEG" if photo else "PNG"
-    picture.save(file, kind, optimize=True, **({"quality": 82} if photo else {}))
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
-
-
 def make_map_card(
     name: str,
     image: Image8,
@@ -146,9 +130,9 @@ def make_map_card(
     """
     return MapCard(
         name,
-        data_uri(image, photo=True),
-        data_uri(paint_map(labels, colours), photo=False),
-        data_uri(paint_heat(uncertain[0]), photo=True),
+        make_picture(image, photo=True),
+        make_picture(paint_map(labels, colours), photo=False),
+        make_picture(paint_heat(uncertain[0]), photo=True),
         uncertain[1],
-        None if oracle_labels is None else data_uri(paint_map(oracle_labels, colours), photo=False),
+        None if oracle_labels is None else make_picture(paint_map(oracle_labels, colours), photo=False),
     )

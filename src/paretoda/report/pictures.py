@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import io
 from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
@@ -14,33 +12,14 @@ from torch import Tensor
 
 from paretoda.data import DomainPair
 from paretoda.data.rows import Rows
-from paretoda.data.samples import Image8, Samples
+from paretoda.data.samples import Samples
 from paretoda.evaluation.metrics import confusion_matrix
 from paretoda.evaluation.predictions import predict
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures
 from paretoda.report.scatter import FeatureMap, make_feature_map
+from paretoda.report.thumbnails import SIDE, make_thumbnail
 from paretoda.types import Model
-
-SIDE = 64
-_PIXELS = 32  # smaller images are not photographs, and every pixel counts
-
-
-def make_thumbnail(image: Image8) -> str:
-    """Return a data URI of the image, its longer side at most 64 pixels.
-
-    Args:
-        image: Image, shape (h, w) or (h, w, 3).
-    """
-    from PIL import Image  # noqa: PLC0415  (only runs on images need it)
-
-    picture = Image.fromarray(image)
-    picture.thumbnail((SIDE, SIDE))
-    kind = "PNG" if max(picture.size) <= _PIXELS else "JPEG"
-    file = io.BytesIO()
-    picture.save(file, kind, optimize=True, **({} if kind == "PNG" else {"quality": 82}))
-    return f"data:image/{kind.lower()};base64,{base64.b64encode(file.getvalue()).decode()}"
-
 
 SHOWN_POINTS = 600
 """Number of samples of each domain on the map."""
