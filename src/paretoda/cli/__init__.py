@@ -12,7 +12,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: without the program's name; those of the process by default.
     """
-    given = list(sys.argv[1:] if arguments is None else arguments)
+    given = [*(sys.argv[1:] if arguments is None else arguments)]
     try:
         from paretoda.cli.app import app  # noqa: PLC0415  (typer takes a tenth of a second)
         from paretoda.cli.errors import exit_code  # noqa: PLC0415
