@@ -138,7 +138,7 @@ def keep_latest(rows: Iterable[Row]) -> list[Row]:
 def format_lines(table: Table, style: TableStyle = PLAIN) -> list[Line]:
     """Return the rows as texts, references last."""
     rivals = [table.cells(row) for row in table.rows if row not in style.oracle]
-    best = [max((_rounded(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
+    best = [max((_round_percent(cell) for cell in cells if cell), default=0.0) for cells in zip(*rivals, strict=True)]
     pairs, shown = compare_rows(table, style), []
     for row in table.rows:
         cells = table.cells(row)
@@ -148,7 +148,7 @@ def format_lines(table: Table, style: TableStyle = PLAIN) -> list[Line]:
         if row in style.oracle:
             shown.append(Line(f"{row} (oracle)", [(text, False) for text in texts]))
         else:
-            bold = [cell is not None and _rounded(cell) == top for cell, top in zip(cells, best, strict=True)]
+            bold = [cell is not None and _round_percent(cell) == top for cell, top in zip(cells, best, strict=True)]
             shown.append(Line(row, list(zip(texts, bold, strict=True))))
     for name, numbers in style.references.items():
         known = {(name, task): {0: _check_fraction(value, name)} for task, value in numbers.items()}
@@ -191,7 +191,7 @@ def _cell(values: Sequence[float]) -> Cell | None:
     return Cell(fmean(values), stdev(values) if len(values) > 1 else None, len(values)) if values else None
 
 
-def _rounded(cell: Cell) -> float:
+def _round_percent(cell: Cell) -> float:
     return float(f"{100 * cell.mean:.1f}")
 
 

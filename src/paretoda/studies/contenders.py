@@ -57,7 +57,7 @@ def make_accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapp
     cells = {name: table.cells(name)[: len(tasks)] for name in table.rows}
     bold = set()
     for place in range(len(tasks)):
-        shown = {name: _rounded(cells[name][place]) for name in table.rows}
+        shown = {name: _round_percent(cells[name][place]) for name in table.rows}
         best = max(shown.values(), default=0.0)
         bold |= {(i, 1 + len(columns) + place) for i, name in enumerate(table.rows) if 0 < shown[name] == best}
     rows = [
@@ -67,5 +67,5 @@ def make_accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapp
     return Section(heading, [table.caption], Grid(["", *columns, *tasks], rows, frozenset(bold)))
 
 
-def _rounded(cell: Cell | None) -> float:
+def _round_percent(cell: Cell | None) -> float:
     return round(100 * cell.mean, 1) if cell else 0.0
