@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
 from warnings import warn
@@ -23,9 +22,14 @@ MOVED = {
 """Old path -> new path, for the paths that documentation has named."""
 
 
-class _Finder(MetaPathFinder, Loader):
+class _Finder:
+    """A finder and loader, as `sys.meta_path` takes it."""
+
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
         return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def create_module(self, _spec: ModuleSpec) -> None:
+        return None
 
     def exec_module(self, module: ModuleType) -> None:
         new = MOVED[module.__name__]

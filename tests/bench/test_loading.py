@@ -94,7 +94,7 @@ def test_an_archive_is_unpacked_once_and_its_layout_is_found(tmp_path):
     assert loaded.source == tmp_path / "work" / "deep" / "images" / "s"
     assert len(loaded.test.oracle_labels) == 6
     (tmp_path / "data" / "deep" / "images.zip").write_bytes(b"not read again")
-    assert load_task(task, tmp_path / "data", tmp_path / "work").classes == loaded.test.classes
+    assert load_task(task, tmp_path / "data", tmp_path / "work").test.classes == loaded.test.classes
     assert [path.name for path in (tmp_path / "work" / "deep").iterdir()] == ["images"], "nothing is left behind"
 
 

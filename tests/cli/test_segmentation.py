@@ -74,7 +74,7 @@ def test_list_shows_the_names_of_the_task(what, inside):
     ("given", "sentence"),
     [
         (("predict", "RUN", "DATA"), "say where they go, with --out FOLDER"),
-        (("predict", "RUN", "DATA", "--out", "OUT", "--crops", "10"), "leave out --crops and --preference"),
+        (("predict", "RUN", "DATA", "--out", "OUT", "--crops", "10"), "leave out --crops"),
         (("evaluate", "RUN", "DATA/images"), "label"),
         (("adapt", "--task", "segmentation", "--frozen", "--out", "OUT"), "only for --task classification"),
         (("adapt", "--method", "advent", "--out", "OUT"), "'advent' is for --task segmentation"),

@@ -76,7 +76,7 @@ def test_what_does_not_combine_is_one_sentence(verb, finished, data, bands, fold
         (run, data[1], run, ("--calibrated",), "the mean of several runs has no temperature; leave out --calibrated"),
         (run, data[1], run, ("--preference", "1,1,1"), "a preference is for one run; leave out --preference or --with"),
         (run, data[1], tmp_path / "nowhere", (), "nowhere is missing: give the directory of a finished run"),
-        (scenes, folders / "target", run, (), "is none of segmentation"),
+        (scenes, folders / "target", run, (), "only runs of one task have a mean"),
         (scenes, folders / "target", bands / "other", (), "runs of different classes have no mean: run 2 has sky"),
         (scenes, folders / "target", half, (), "model.safetensors is missing: the run has not finished"),
         (scenes, folders / "target", bands / "0.09", ("--calibrated",), "confidences of pixels are not calibrated"),
@@ -99,4 +99,4 @@ def test_a_classifier_cannot_teach(finished, folders, tmp_path, inside):  # noqa
     given = ("--source", folders / "source", "--target", folders / "target", "--out", tmp_path / "run")
     end = inside("adapt", *given, *FDA, "--teachers", finished[0])
     assert "--teachers: the run in" in end.sentence
-    assert "is none of segmentation, and this needs one" in end.sentence
+    assert "only runs of one task have a mean, and this needs one" in end.sentence

@@ -65,7 +65,7 @@ def test_no_table_is_empty(task, table):
 
 
 def test_an_unknown_name_is_refused_with_the_nearest_one(task):
-    with pytest.raises(SettingsError, match="unknown method"):
+    with pytest.raises(SettingsError, match="there is no method"):
         make_settings({"task": task.name, "method": "nothing"})
 
 
@@ -131,5 +131,5 @@ def test_runs_of_two_tasks_have_no_mean(tmp_path):
 
 
 def test_a_task_that_does_not_exist_is_refused():
-    with pytest.raises(SettingsError, match="unknown task"):
+    with pytest.raises(SettingsError, match="there is no task"):
         adapt(*classified(), task="regression")

@@ -48,7 +48,8 @@ def result(**changed):
         "sentences": ("By im: step 2.", "Adaptation may have made the model worse."),
         "negative_transfer": "Adaptation may have made the model worse.",
     }
-    return Run(**(given | changed))
+    models = dict.fromkeys(("model", "source_model", "last"))
+    return Run(**(models | given | changed))
 
 
 def test_a_run_shows_its_choice_scores_losses_and_warnings():

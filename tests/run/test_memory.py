@@ -34,7 +34,7 @@ CIRCUMSTANCE = {
     "scheme hypernetwork": {"scheme": "hypernetwork"},
     "feature data": {},
     "frozen": {"frozen": True},
-    "segmentation": {"task": "segmentation"},
+    "task segmentation": {"task": "segmentation"},
 }
 
 

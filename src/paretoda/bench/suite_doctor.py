@@ -65,12 +65,20 @@ def examine_suite(suite: str, folder: Path, progress: DomainProgress | None = No
     )
 
 
+def _report(progress: DomainProgress, domain: str, _what: str, done: int, total: int) -> None:
+    """Pass on the progress of a domain's files."""
+    progress(domain, done, total)
+
+
 def _check_domain(domain: str, samples: FileSamples, facts: Facts, progress: DomainProgress | None) -> list[Finding]:
     assert samples.labels is not None
     counts = Counter(samples.labels.classes[value] for value in samples.labels.values)
     errors = [*_check_classes(domain, counts, facts), *_check_counts(domain, counts, facts)]
     bad = find_unreadable(
-        samples.paths, range(len(samples)), thorough=False, progress=progress and partial(progress, domain)
+        samples.paths,
+        range(len(samples)),
+        thorough=False,
+        progress=None if progress is None else partial(_report, progress, domain),
     )
     if bad:
         names = shorten_names(samples.names(list(bad)))

@@ -1,4 +1,4 @@
-"""The command line: `paretoda --help` needs neither torch nor SciPy, commands import what they use."""
+"""The command line: `paretoda --help` needs neither torch nor SciPy; each command imports what it uses."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run a command and leave the process with its exit code.
 
     Args:
-        arguments: without the program's name; those of the process by default.
+        arguments: Arguments without the name of the program; those of the process by default.
     """
-    given = [*(sys.argv[1:] if arguments is None else arguments)]
+    given = [*(sys.argv[1:] if arguments is None else arguments)]  # `list` is a module of this package
     try:
-        from paretoda.cli.app import app  # noqa: PLC0415  (typer takes a tenth of a second)
-        from paretoda.cli.errors import exit_code  # noqa: PLC0415
+        from paretoda.cli.app import app  # noqa: PLC0415  (Ctrl-C during these imports is handled below)
+        from paretoda.cli.errors import run_app  # noqa: PLC0415
 
-        code = exit_code(app, given)
-    except KeyboardInterrupt:  # before the command began, or when it had ended
+        code = run_app(app, given)
+    except KeyboardInterrupt:  # before the command started, or after it ended
         print("paretoda: stopped", file=sys.stderr)
         code = 130
     sys.exit(code)

@@ -117,6 +117,7 @@ def _make_page(bench: Bench, comparison: Comparison) -> str:
     from paretoda.report.page import render_run_page
     from paretoda.run.build import pick_device
     from paretoda.run.directory.directory import RunDirectory
+    from paretoda.run.finish import add_pictures
     from paretoda.run.result import read_facts
     from paretoda.tasks.loading import load_run
 
@@ -126,7 +127,7 @@ def _make_page(bench: Bench, comparison: Comparison) -> str:
     task, model = load_run(directory.path, pick_device("cpu"))
     loaded = load_task(task, SUITES["digits"].tasks[example.task], None, bench.work)
     inputs = task.open(directory.read_config()[0], loaded.source, loaded.target, pick_device("cpu"))
-    return render_run_page(replace(facts, pictures=task.pictures(model, inputs, facts)), comparison)
+    return render_run_page(add_pictures(task, facts, model, inputs), comparison)
 
 
 def _format_accuracies(rows: list[Row]) -> list[str]:

@@ -95,6 +95,7 @@ def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:
     from paretoda.report.facts import NO_PICTURES
     from paretoda.run.build import pick_device
     from paretoda.run.directory.directory import RunDirectory
+    from paretoda.run.finish import add_pictures
     from paretoda.run.result import read_facts
     from paretoda.tasks.loading import load_run, reopen_inputs
 
@@ -107,13 +108,14 @@ def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:
         return facts
     device = pick_device("auto")
     task, model = load_run(path, device)
-    pictures = task.pictures(model, reopen_inputs(directory, device), facts)
-    if pictures is NO_PICTURES:
+    facts = add_pictures(task, facts, model, reopen_inputs(directory, device))
+    if facts.pictures is NO_PICTURES:
         console.say(f"The data of {path} are not where they were: the page has no pictures of them.")
     if labelled is not None:
-        pictures = task.oracle_pictures(pictures, model, labelled, console_callbacks(console))
+        pictures = task.oracle_pictures(facts.pictures, model, labelled, console_callbacks(console))
         console.progress.stop()
-    return replace(facts, pictures=pictures)
+        facts = replace(facts, pictures=pictures)
+    return facts
 
 
 def _name_runs(paths: Sequence[Path]) -> list[str]:

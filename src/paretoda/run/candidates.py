@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import RunError
-from paretoda.evaluation.validators import ENSEMBLE, Choice, Validator, choose
+from paretoda.evaluation.validators import ENSEMBLE, VALIDATORS, Choice, Validator, choose
 from paretoda.io.files import atomic_file
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.training.checkpoint import CheckpointError
@@ -39,16 +39,16 @@ class Candidates:
     Args:
         rule: Rule of selection: "ensemble", a validator's name, or "last".
         directory: Directory that keeps them; None: they are kept in memory.
-        validators: Label-free validators by name.
         processes: Processes of the run: all know the scores, the first one keeps the states.
+        validators: Label-free validators by name.
         taken: Number of steps after which each candidate was taken.
         scores: One row of scores for each candidate.
     """
 
     rule: str
     directory: RunDirectory | None
-    validators: Mapping[str, Callable[[], Validator]]
     processes: Processes = SINGLE_PROCESS
+    validators: Mapping[str, Callable[[], Validator]] = field(default_factory=lambda: VALIDATORS)
     taken: list[int] = field(default_factory=list)
     scores: list[dict[str, float]] = field(default_factory=list)
     _states: dict[int, dict[str, Tensor]] = field(default_factory=dict)

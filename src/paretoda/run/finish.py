@@ -9,6 +9,7 @@ from typing import Any
 from paretoda.evaluation.validators import negative_transfer_warning
 from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
+from paretoda.report.facts import RunFacts
 from paretoda.report.page import render_run_page
 from paretoda.run.build import build_step, describe_label_shift, describe_skipped_steps
 from paretoda.run.callbacks import Callbacks
@@ -120,8 +121,15 @@ def write_results(
     write_text(directory.table, metrics_table(run.history))
     write_json(directory.results, run.summary())
     facts = read_facts(directory)  # from the files, so that `paretoda report` makes the same page of them
-    write_text(directory.report, render_run_page(replace(facts, pictures=task.pictures(run.model, inputs, facts))))
+    write_text(directory.report, render_run_page(add_pictures(task, facts, run.model, inputs)))
     read = {name: value for name, value in facts.settings.items() if name not in settings_of_others(task.name)}
     write_text(directory.card, render_model_card(replace(facts, settings=read), task.card(run.model)))
     run.model.save(directory.model, directory.description)
     directory.tidy()
+
+
+def add_pictures(
+    task: Task[AnyInputs, AnyPredictor], facts: RunFacts, predictor: AnyPredictor, inputs: AnyInputs | None
+) -> RunFacts:
+    """Add to the facts of a run what only its model and data can show."""
+    return replace(facts, pictures=task.pictures(predictor, inputs, facts), classes_title=task.classes_title)

@@ -130,5 +130,4 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         sentences=results.get("sentences", [_UNFINISHED]),
         predictions=directory.read_predictions() if results else [],
         inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
-        classes_title="Largest class of each image" if settings.task == "segmentation" else "Predicted classes",
     )

@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.io.limits import LONGEST_SIDE
-from paretoda.run.compatibility import refusal
+from paretoda.run.compatibility import CIRCUMSTANCES, refusal
 from paretoda.run.part_options import check_parts, read_options
 
 _CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
@@ -304,7 +304,7 @@ class Settings(BaseModel):
             "channels-last": self.channels_last,
             f"precision {self.precision}": self.precision != "32",
             "frozen": self.frozen,
-            f"task {self.task}": True,
+            f"task {self.task}": f"task {self.task}" in CIRCUMSTANCES,
         }
         named = self.scheme == "linear" or _is_strategy(self.scheme)
         scheme = f"scheme {self.scheme}" if named else f"any other scheme, voting {self.voting}"

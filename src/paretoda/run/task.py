@@ -191,6 +191,8 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """The value of the setting `task`."""
     smallest_batch: int = 2
     """Samples of a domain that a batch or micro-batch needs at least."""
+    classes_title: str = "Predicted classes"
+    """Heading of the table of predicted classes on a report."""
     own_parts: tuple[str, ...] = ()
     """Parts besides alignment, target losses, guide and scheme that take options, such as "translation"."""
 

@@ -73,7 +73,7 @@ def train(  # noqa: PLR0913  (keyword options)
     device, processes = step.device, step.processes
     writes = processes.rank == 0
     with isolated_rng(device), stop_requests(1 if processes.size == 1 else 2) as stop:
-        candidates = Candidates(settings.select, directory, validators, processes)
+        candidates = Candidates(settings.select, directory, processes, validators)
         snapshots = Snapshots(pair, step)
         tolerant = TolerantStep(step, settings.skip_nonfinite, say)
         first = 0

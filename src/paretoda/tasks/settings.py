@@ -77,7 +77,7 @@ def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
 
 def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
     if kind == "backbone" and is_external(name):
-        if not any(map(is_external, task.tables.backbones)):
+        if not _takes_external(task):
             raise ValueError(f"the backbone {name!r} is for --task {CLASSIFICATION}, not for {task.name}")
         if name in EXTERNAL_PREFIXES:
             raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {EXTERNAL_PREFIXES[name]}")
@@ -90,6 +90,11 @@ def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
     raise ValueError(unknown(kind, name, _names(kind, task)))
 
 
+def _takes_external(task: Task[Any, Any]) -> bool:
+    """Return whether the task takes backbones of other libraries, such as timm:NAME."""
+    return any(map(is_external, task.tables.backbones))
+
+
 def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
     tables = task.tables
     return {
@@ -97,6 +102,6 @@ def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
         "target loss": list(tables.target_losses),
         "scheme": list(tables.schemes),
         "guide": list(tables.guides),
-        "backbone": list(tables.backbones),
+        "backbone": [*tables.backbones, *(EXTERNAL_PREFIXES.values() if _takes_external(task) else ())],
         "rule of selection": ["ensemble", "last", *tables.validators],
     }[kind]

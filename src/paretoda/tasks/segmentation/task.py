@@ -70,6 +70,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     name = SEGMENTATION
     smallest_batch = 1
+    classes_title = "Largest class of each image"
     own_parts = ("source", "translation")
 
     @property
@@ -204,8 +205,9 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     def adjust(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""
-        if options.crops is not None or options.preference is not None:
-            raise RunError("this is a run of segmentation; leave out --crops and --preference")
+        given = {"--crops": options.crops, "--preference": options.preference}
+        if foreign := [option for option, value in given.items() if value is not None]:
+            raise RunError(f"this is a run of segmentation; leave out {' and '.join(foreign)}")
         if options.calibrated:
             raise RunError("confidences of pixels are not calibrated; leave out --calibrated")
         return predictor

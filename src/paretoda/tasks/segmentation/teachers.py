@@ -47,7 +47,9 @@ def open_teachers(settings: Settings, pair: ScenePair, device: torch.device) -> 
     except RunError as error:
         raise RunError(f"--teachers: {error}") from error
     if task.name != SEGMENTATION:
-        raise RunError(f"--teachers: {settings.teachers[0]} is a run of {task.name}; teachers are runs of segmentation")
+        raise RunError(
+            f"--teachers: the run in {settings.teachers[0]} is one of {task.name}; teachers are runs of segmentation"
+        )
     if found.classes != pair.classes:
         raise RunError(
             f"--teachers: they have the classes {', '.join(found.classes)}, the source has {', '.join(pair.classes)}"
