@@ -19,7 +19,7 @@ import numpy as np
 import torch
 from memory import _CLEAR, _resident
 
-from paretoda.models.compilation import compile_encoder
+from paretoda.models.memory import compile_encoder
 from paretoda.run.build import build_step
 from paretoda.tasks import find_task
 from paretoda.tasks.classification.inputs import open_inputs

@@ -19,8 +19,8 @@ from rivals import Step
 
 import paretoda
 from paretoda.models.batchnorm import encode, encode_held_out, frozen_statistics
-from paretoda.schemes.every import Every
 from paretoda.schemes.paretoda_paper import ParetoPaper
+from paretoda.schemes.wrappers import Every
 
 
 def ours(setting: Setting, *, bn: Literal["joint", "per-domain"], every: int = 1) -> Step:

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 from warnings import warn
 
-from paretoda import _moved
+from paretoda._moved import install_moved_modules
 
 __version__ = "0.1.0"
 
@@ -74,7 +74,7 @@ _HOMES = {
     "segment": "paretoda.api",
 }
 
-_moved.install()
+install_moved_modules()
 
 
 def __getattr__(name: str) -> Any:

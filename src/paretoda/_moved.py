@@ -6,6 +6,7 @@ import sys
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any, cast
 from warnings import warn
 
 MOVED = {
@@ -15,8 +16,8 @@ MOVED = {
     "paretoda.job": "paretoda.run",
     "paretoda.job.adapt": "paretoda.api",
     "paretoda.job.settings": "paretoda.run.settings",
-    "paretoda.models.checkpointing": "paretoda.models.activation_checkpointing",
-    "paretoda.models.compiling": "paretoda.models.compilation",
+    "paretoda.models.checkpointing": "paretoda.models.memory",
+    "paretoda.models.compiling": "paretoda.models.memory",
     "paretoda.processes": "paretoda.distributed.collectives",
 }
 """Old path -> new path, for the paths that documentation has named."""
@@ -26,7 +27,7 @@ class _Finder:
     """A finder and loader, as `sys.meta_path` takes it."""
 
     def find_spec(self, fullname: str, *_: object) -> ModuleSpec | None:
-        return ModuleSpec(fullname, self) if fullname in MOVED else None
+        return ModuleSpec(fullname, cast("Any", self)) if fullname in MOVED else None
 
     def create_module(self, _spec: ModuleSpec) -> None:
         return None
@@ -37,7 +38,7 @@ class _Finder:
         sys.modules[module.__name__] = import_module(new)
 
 
-def install() -> None:
+def install_moved_modules() -> None:
     """Let old import paths lead to the new modules."""
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())

@@ -11,8 +11,7 @@ from paretoda.run.build import pick_device
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.engine import execute
-from paretoda.run.export.export import Exported, export_program
-from paretoda.run.export.formats import Format
+from paretoda.run.export.formats import Exported, Format, export_program
 from paretoda.run.result import Run
 from paretoda.run.start import RunRequest
 from paretoda.run.task import PredictOptions

@@ -143,7 +143,7 @@ def test_the_tally_forgets_the_steps_of_a_run_that_begins_anew():
 def test_the_settings_of_a_planned_run_are_checked_once(tmp_path, monkeypatch):
     runs = plan(SUITE, SUITES[SUITE], [SUM, make_baseline("logistic")], seeds=2, tasks=["A-C"])
     checks = []
-    real = paretoda.bench.contenders.make_settings
+    real = paretoda.tasks.settings.make_settings
     monkeypatch.setattr(paretoda.bench.contenders, "make_settings", lambda given: checks.append(given) or real(given))
     bench = Bench(runs, tmp_path)
     for _ in range(3):

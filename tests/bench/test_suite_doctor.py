@@ -6,9 +6,8 @@ from dataclasses import replace
 import pytest
 from bench.copies import LAYOUTS, domainbed, few, lists_alone, official, published, write_classes
 
-import paretoda.bench.suite_doctor
-from paretoda.bench.layouts import find_facts, read_facts
-from paretoda.bench.suite_doctor import examine_suite
+import paretoda.bench.layouts
+from paretoda.bench.layouts import examine_suite, find_facts, read_facts
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +53,7 @@ def small(monkeypatch):
             images={domain: sum(classes.values()) for domain, classes in counts.items()},
             per_class={domain: counts[domain] for domain in known.per_class},
         )
-        monkeypatch.setattr(paretoda.bench.suite_doctor, "find_facts", lambda _: facts)
+        monkeypatch.setattr(paretoda.bench.layouts, "find_facts", lambda _: facts)
         return counts
 
     return shrink

@@ -11,8 +11,7 @@ from report.test_page import facts, line
 
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
-from paretoda.report.page import Comparison, render_run_page
-from paretoda.report.runs_page import render_runs_page
+from paretoda.report.page import Comparison, render_run_page, render_runs_page
 from paretoda.report.scatter import make_feature_map
 from paretoda.report.thumbnails import make_thumbnail
 

@@ -1,4 +1,4 @@
-from paretoda.core.wording import join_words, name_some
+from paretoda.core.options import join_words, name_some
 
 
 def test_words_are_joined_with_a_final_and():

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.labels import Labels, labels_from_integers, labels_from_names, match_labels, shorten_names
+from paretoda.data.samples import Labels, labels_from_integers, labels_from_names, match_labels, shorten_names
 from paretoda.errors import DataError
 
 

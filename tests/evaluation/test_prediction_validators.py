@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from paretoda.evaluation.validators import BNM, IM, SND, CorrC, Entropy, SourceRisk, snd
-from paretoda.evaluation.validators.bnm import nuclear_norm_per_sample
-from paretoda.evaluation.validators.corr_c import class_correlation
-from paretoda.evaluation.validators.entropy import mean_entropy
-from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.dev import zero_one
+from paretoda.evaluation.validators.information import (
+    class_correlation,
+    mean_entropy,
+    mutual_information,
+    nuclear_norm_per_sample,
+)
 from paretoda.evaluation.validators.snd import neighbourhood_density
-from paretoda.evaluation.validators.source_risk import zero_one
 
 SURE = 1e4
 

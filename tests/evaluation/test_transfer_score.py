@@ -9,7 +9,7 @@ from evaluation.snapshots import clusters
 from torch import nn
 
 from paretoda.evaluation.validators import TransferScore
-from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.information import mutual_information
 from paretoda.evaluation.validators.transfer_score import hopkins, project_on_principal_axes, unevenness
 from paretoda.types import Model
 

@@ -6,7 +6,7 @@ from gradients.networks import Toy, flat_grad
 from torch import nn
 
 import paretoda
-from paretoda.gradients.parameters import find_parameters, last_layer
+from paretoda.gradients.tensors import find_parameters, last_layer
 from paretoda.schemes import MGDA, Linear, ParetoDA
 
 

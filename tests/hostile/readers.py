@@ -27,7 +27,7 @@ from paretoda.bench.store import Store
 from paretoda.data import examine, open_samples
 from paretoda.data.open.decoding import check_file, decode
 from paretoda.data.segmentation import open_scenes
-from paretoda.data.segmentation.label_files import read_ids, read_palette, read_size
+from paretoda.data.segmentation.label_tables import read_ids, read_palette, read_size
 from paretoda.models.weights import load_weights
 from paretoda.report.bench_page import render_bench_page
 from paretoda.report.page import render_run_page

@@ -19,9 +19,9 @@ from PIL import Image
 
 from paretoda.bench.contenders import read_contenders
 from paretoda.data import open_samples
-from paretoda.data.labels import class_names, labels_from_names
 from paretoda.data.open.decoding import decode, open_image, read_shape
-from paretoda.data.segmentation.label_files import read_ids
+from paretoda.data.samples import class_names, labels_from_names
+from paretoda.data.segmentation.label_tables import read_ids
 from paretoda.errors import DataError, RunError, SettingsError, WeightsError
 from paretoda.io.limits import PIXELS, UNPACKED
 from paretoda.models.weights import load_weights

@@ -7,9 +7,9 @@ import torch
 from torch import nn
 
 import paretoda
-from paretoda.models.activation_checkpointing import checkpoint_activations, find_blocks
 from paretoda.models.batchnorm import encode, encode_held_out
 from paretoda.models.classifier import make_model
+from paretoda.models.memory import checkpoint_activations, find_blocks
 from paretoda.models.segmentation.segmenter import make_segmenter
 from paretoda.schemes import ParetoPaper
 

@@ -6,7 +6,7 @@ import pytest
 import torch
 from training.test_accumulate import made, trained
 
-from paretoda.models.compilation import NoCompilerError, check_compiler, compile_encoder
+from paretoda.models.memory import NoCompilerError, check_compiler, compile_encoder
 from paretoda.schemes import ParetoDA
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")

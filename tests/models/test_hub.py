@@ -12,7 +12,7 @@ from torch import nn
 from paretoda.errors import BackboneError
 from paretoda.models.backbones import make_backbone
 from paretoda.models.backbones.resnet import resnet18
-from paretoda.models.pretrained import find_folder, find_weights, parse_hub_name, pin_name
+from paretoda.models.weights import find_folder, find_weights, parse_hub_name, pin_name
 
 constants = pytest.importorskip("huggingface_hub.constants")
 SHA = "a" * 40

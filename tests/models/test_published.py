@@ -4,9 +4,9 @@ import pytest
 import torch
 
 from paretoda.errors import BackboneError, SettingsError
-from paretoda.models import pretrained as published
+from paretoda.models import weights as published
 from paretoda.models.backbones import make_backbone
-from paretoda.models.pretrained import PUBLISHED, find_package_file, find_published_weights, resolve_weights
+from paretoda.models.weights import PUBLISHED, find_package_file, find_published_weights, resolve_weights
 from paretoda.run.backbone_choice import check_frozen, default_weights, describe_weights, resolve_backbone
 from paretoda.tasks.settings import make_settings
 

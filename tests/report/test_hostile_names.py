@@ -13,8 +13,7 @@ from paretoda.report.bench_page import render_bench_page
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Card, Pictures, RunFacts
 from paretoda.report.label_maps import MapCard, Overlap
-from paretoda.report.page import render_run_page
-from paretoda.report.runs_page import render_runs_page
+from paretoda.report.page import render_run_page, render_runs_page
 from paretoda.report.scatter import make_feature_map
 from paretoda.report.thumbnails import make_thumbnail
 from paretoda.studies.page import Grid, Page, Section

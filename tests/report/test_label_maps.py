@@ -8,15 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.report.label_maps import (
-    Overlap,
-    encode_png,
-    make_map_card,
-    overlay_map,
-    paint_heat,
-    paint_map,
-    to_hex,
-)
+from paretoda.report.label_maps import Overlap, encode_png, make_map_card, overlay_map, paint_heat, paint_map, to_hex
 from paretoda.report.thumbnails import make_picture
 
 COLOURS = [(255, 0, 0), (0, 255, 0), (10, 20, 30)]

@@ -6,7 +6,7 @@ from report.test_page import EVIL, facts, tags
 
 from paretoda.report.confusion import Confusion
 from paretoda.report.facts import Pictures
-from paretoda.report.runs_page import render_runs_page
+from paretoda.report.page import render_runs_page
 
 
 def test_what_differs_is_in_the_table_and_what_does_not_is_below() -> None:

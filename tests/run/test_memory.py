@@ -11,7 +11,7 @@ from run.memory_steps import SMALL, images, steps
 from paretoda.api import adapt
 from paretoda.errors import SettingsError
 from paretoda.models.backbones.small import cnn
-from paretoda.models.compilation import NoCompilerError, compile_encoder
+from paretoda.models.memory import NoCompilerError, compile_encoder
 from paretoda.run import build as memory
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.compatibility import CIRCUMSTANCES, REFUSED, WAYS, refusal, refuses

@@ -16,7 +16,7 @@ from paretoda import adapt, segment
 from paretoda.data.segmentation import ScenePairSettings, make_scene_pair
 from paretoda.distributed.collectives import SINGLE_PROCESS
 from paretoda.errors import DataError
-from paretoda.run.prefetcher import Prefetcher
+from paretoda.run.train import Prefetcher
 from paretoda.training.snapshot import pin_batch
 from paretoda.types import Batch
 

@@ -4,7 +4,7 @@ from generators import draw, drawn, example_gram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from paretoda.core.factor import cosines
+from paretoda.core.normalisation import cosines
 from paretoda.core.problem import Move, Problem
 from paretoda.schemes.nash_mtl import NashMTL, bargain, nash
 

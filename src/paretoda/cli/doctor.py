@@ -76,7 +76,7 @@ def _examine_pair(
 
 def _examine_suite(console: Console, suite: str, path: Path | None) -> int:
     """Print every finding on a copy of a benchmark; return the number of errors."""
-    from paretoda.bench.suite_doctor import examine_suite
+    from paretoda.bench.layouts import examine_suite
     from paretoda.bench.suites import find_data_folder
 
     def progress(domain: str, done: int, total: int) -> None:

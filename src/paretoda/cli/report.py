@@ -70,8 +70,7 @@ def _make_run_page(
     console: Console, paths: Sequence[Path], labelled: str | None, title: str | None
 ) -> tuple[str, dict[str, Any]]:
     """Return the page of one or several runs, and facts about it."""
-    from paretoda.report.page import render_run_page
-    from paretoda.report.runs_page import render_runs_page
+    from paretoda.report.page import render_run_page, render_runs_page
 
     found = {name: _read_run(console, path, labelled) for name, path in zip(_name_runs(paths), paths, strict=True)}
     oracle = {

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from paretoda.core.factor import cosines, directions
 from paretoda.core.linear_program import TOLERANCE
 from paretoda.core.min_norm import min_norm
+from paretoda.core.normalisation import cosines, directions
 from paretoda.core.problem import Matrix, Problem, Vector
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import nnls
 
-from paretoda.core.factor import directions
+from paretoda.core.normalisation import directions
 from paretoda.core.problem import Matrix, Vector
 from paretoda.core.simplex import equal
 

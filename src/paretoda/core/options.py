@@ -1,9 +1,9 @@
-"""Names and options of the exchangeable parts: an unknown one is refused with the nearest known one."""
+"""Names and options of the exchangeable parts, and lists of names in sentences: unknown names get the nearest one."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
@@ -55,3 +55,37 @@ def with_options(name: str, factory: Callable[..., Part], given: Options, option
         if option not in known:
             raise ValueError(f"{name!r} has no option {option!r}; {hint(option, known)}")
     return factory(**given, **(options or {}))
+
+
+def join_words(words: Sequence[str]) -> str:
+    """Join words with commas and a final "and".
+
+    Args:
+        words: Words in the order in which they appear.
+
+    Returns:
+        "a", "a and b" or "a, b and c"; an empty text for no words.
+
+    Examples:
+        >>> join_words(["im", "mixval", "dev"])
+        'im, mixval and dev'
+    """
+    return " and ".join(filter(None, [", ".join(words[:-1]), *words[-1:]]))
+
+
+def name_some(names: Sequence[str], most: int = 5) -> str:
+    """Join the first few names with commas and say how many more there are.
+
+    Args:
+        names: All names.
+        most: Largest number of names that are shown.
+
+    Returns:
+        For example "a, b and 3 more".
+
+    Examples:
+        >>> name_some(["conv1", "bn1", "conv2"], most=2)
+        'conv1, bn1 and 1 more'
+    """
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 import numpy as np
 
 from paretoda.data.batching import Positions, split_positions, stratified_split
-from paretoda.data.labels import Labels, shorten_names
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import DomainPair
 from paretoda.data.prefetching import Reading
 from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
-from paretoda.data.samples import Samples
+from paretoda.data.samples import Labels, Samples, shorten_names
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
 from paretoda.data.transforms import IMAGENET, ImageTransform

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
-from paretoda.core.wording import join_words
+from paretoda.core.options import join_words
 
 ENSEMBLE = ("im", "mixval", "dev")
 """One validator of each kind, so that no kind outvotes another: `im` scores the predictions, `mixval` the behaviour of

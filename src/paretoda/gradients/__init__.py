@@ -3,7 +3,7 @@
 from paretoda.gradients.backward import backward
 from paretoda.gradients.gram import gram
 from paretoda.gradients.micro_batches import MicroBatches
-from paretoda.gradients.parameters import last_layer
 from paretoda.gradients.report import NonFiniteError, Report
+from paretoda.gradients.tensors import last_layer
 
 __all__ = ["MicroBatches", "NonFiniteError", "Report", "backward", "gram", "last_layer"]

@@ -16,30 +16,28 @@ from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.gradients.fsdp import is_gathered
 from paretoda.gradients.gram import Row, gram
 from paretoda.gradients.micro_batches import MicroBatches, make_passes
-from paretoda.gradients.parameters import (
-    Metric,
-    Parameters,
-    Voting,
-    exclude,
-    find_parameters,
-    rate_multipliers,
-    trainable_parameters,
-    voting_parameters,
-)
 from paretoda.gradients.reduce import scatter_rows, sum_over_processes
 from paretoda.gradients.report import NonFiniteError, Report
 from paretoda.gradients.rows import check_rows, combine_and_free, compute_rows, make_problem, make_report, sum_gradient
 from paretoda.gradients.tensors import (
     Gradients,
     Losses,
+    Metric,
+    Parameters,
     Private,
     Tensors,
+    Voting,
     all_finite,
     check_sharded,
+    exclude,
+    find_parameters,
     find_positions,
     name_losses,
     poison_gradients,
     private_gradients,
+    rate_multipliers,
+    trainable_parameters,
+    voting_parameters,
     write_gradients,
 )
 from paretoda.gradients.vjp import combine, vjp

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from torch import Tensor
 
-from paretoda.core.factor import cosines
+from paretoda.core.normalisation import cosines
 from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
 from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row

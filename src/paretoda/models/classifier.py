@@ -15,7 +15,7 @@ from torch import nn
 from paretoda.models.backbones import check_backbone, describe_external, feature_width, make_backbone
 from paretoda.models.backbones.small import mlp
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
-from paretoda.models.pretrained import RANDOM
+from paretoda.models.weights import RANDOM
 from paretoda.types import Model
 
 _HIDDEN = 512

@@ -18,17 +18,13 @@ from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
 from paretoda.objectives.alignment.tat import Tat
 from paretoda.objectives.alignment.tpn import Tpn
-from paretoda.objectives.guide.agreement import AgreementGuide
-from paretoda.objectives.guide.information import InformationGuide
-from paretoda.objectives.guide.neighbours import NeighbourGuide
-from paretoda.objectives.guide.prototypes import PrototypeGuide
-from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.guide.information import InformationGuide, TcmGuide
+from paretoda.objectives.guide.pseudo_labels import AgreementGuide, NeighbourGuide, PrototypeGuide
 from paretoda.objectives.parts.table import Factory, make_objective
 from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.bsp import Bsp
-from paretoda.objectives.target.entropy import Entropy
-from paretoda.objectives.target.information import Information
+from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm

@@ -6,7 +6,7 @@ from paretoda.errors import SettingsError
 from paretoda.models.backbones import is_external
 from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones.user_module import MODULE
-from paretoda.models.pretrained import (
+from paretoda.models.weights import (
     DEFAULT,
     IN_A_PACKAGE,
     PUBLISHED,

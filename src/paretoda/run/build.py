@@ -17,9 +17,8 @@ from paretoda.core.problem import Scheme, reads_guide
 from paretoda.data.pair import Pair
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import SettingsError
-from paretoda.models.activation_checkpointing import checkpoint_activations
 from paretoda.models.batchnorm import batch_norms
-from paretoda.models.compilation import NoCompilerError, check_compiler, compile_encoder
+from paretoda.models.memory import NoCompilerError, check_compiler, checkpoint_activations, compile_encoder
 from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings

@@ -7,11 +7,9 @@ from collections.abc import Callable
 from paretoda.core.options import unknown
 from paretoda.core.problem import Scheme
 from paretoda.schemes.aligned_mtl import AlignedMTL
-from paretoda.schemes.averaged import Averaged
 from paretoda.schemes.cagrad import CAGrad
 from paretoda.schemes.dwa import DWA
 from paretoda.schemes.epo import EPO
-from paretoda.schemes.every import Every
 from paretoda.schemes.famo import FAMO
 from paretoda.schemes.gradnorm import GradNorm
 from paretoda.schemes.imtl_g import IMTLG
@@ -25,6 +23,7 @@ from paretoda.schemes.pcgrad import PCGrad
 from paretoda.schemes.pmtl import PMTL
 from paretoda.schemes.uncertainty import Uncertainty
 from paretoda.schemes.upgrad import UPGrad
+from paretoda.schemes.wrappers import Averaged, Every
 
 SCHEMES: dict[str, Callable[[], Scheme]] = {
     "linear": Linear,

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from paretoda.core.min_norm import min_norm
+from paretoda.core.normalisation import Normalise, rescale, scale_factors, undo_scaling
 from paretoda.core.problem import Move, Problem, Weights
-from paretoda.core.scaling import Normalise, rescale, scale_factors, undo_scaling
 
 
 @dataclass(frozen=True)

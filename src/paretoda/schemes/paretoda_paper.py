@@ -9,8 +9,8 @@ import numpy as np
 
 from paretoda.core.linear_program import TOLERANCE, maximise
 from paretoda.core.min_norm import min_norm
+from paretoda.core.normalisation import rescale, scale_factors, undo_scaling
 from paretoda.core.problem import Guide, Matrix, Move, Problem, Vector, Weights
-from paretoda.core.scaling import rescale, scale_factors, undo_scaling
 
 
 def guided_bounds(dots: Vector) -> Vector:

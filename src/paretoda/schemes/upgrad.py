@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 from scipy.optimize import nnls
 
-from paretoda.core.factor import directions
+from paretoda.core.normalisation import directions
 from paretoda.core.problem import Matrix, Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
 

@@ -18,12 +18,12 @@ from torch.nn import functional
 
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
-from paretoda.core.factor import cosines
+from paretoda.core.normalisation import cosines
 from paretoda.data.pair import Part
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.gradients.gram import Row as GradientRow
 from paretoda.gradients.gram import gram
-from paretoda.gradients.parameters import rate_multipliers, trainable_parameters
+from paretoda.gradients.tensors import rate_multipliers, trainable_parameters
 from paretoda.gradients.vjp import combine, vjp
 from paretoda.io.csv_cells import csv_text
 from paretoda.io.files import write_text

@@ -3,12 +3,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 from paretoda.data.build_pair import make_pair
-from paretoda.data.drawn.digits import (
-    CLASSES,
-    draw_printed_digits,
-    load_handwritten_digits,
-    load_handwritten_labels,
-)
+from paretoda.data.drawn.digits import CLASSES, draw_printed_digits, load_handwritten_digits, load_handwritten_labels
 
 
 @pytest.fixture(scope="module")

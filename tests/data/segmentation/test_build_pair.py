@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from paretoda.data.batching import split_positions
 from paretoda.data.segmentation.build_pair import make_scene_pair
-from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.pair import ScenePairSettings
 from paretoda.errors import DataError
 
 SETTINGS = ScenePairSettings(batch_size=4, seed=3, least_target=2)

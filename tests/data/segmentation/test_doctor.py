@@ -4,7 +4,7 @@ import shutil
 
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.segmentation.doctor import examine_scenes
-from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.pair import ScenePairSettings
 
 SETTINGS = ScenePairSettings(least_target=2)
 

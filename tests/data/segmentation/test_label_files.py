@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from paretoda.data.segmentation.label_files import read_ids
+from paretoda.data.segmentation.label_tables import read_ids
 from paretoda.errors import DataError
 
 

@@ -10,8 +10,7 @@ from torch import Tensor
 
 from paretoda.data.segmentation.build_pair import make_scene_pair
 from paretoda.data.segmentation.opening import open_scenes
-from paretoda.data.segmentation.pair import ScenePair
-from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.pair import ScenePair, ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS
 from paretoda.data.segmentation.translation import FourierTranslation
 from paretoda.errors import DataError

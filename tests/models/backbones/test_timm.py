@@ -13,7 +13,7 @@ from safetensors.torch import save_file
 
 import paretoda
 from paretoda.errors import BackboneError, WeightsError
-from paretoda.models import pretrained as hub
+from paretoda.models import weights as hub
 from paretoda.models.backbones import find_backbone, make_backbone
 from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.run.backbone_choice import resolve_backbone
@@ -82,8 +82,8 @@ def test_a_run_is_repeated_by_name_and_predicts_alone(tmp_path, monkeypatch):
 
     (tmp_path / "snapshots" / "abc").mkdir(parents=True)
     (tmp_path / "model.safetensors").rename(tmp_path / "snapshots" / "abc" / "model.safetensors")
-    monkeypatch.setattr("paretoda.run.backbone_choice.find_weights", downloaded)
-    monkeypatch.setattr("paretoda.models.backbones.timm.find_weights", downloaded)
+    monkeypatch.setattr("paretoda.models.weights.find_weights", downloaded)
+    monkeypatch.setattr("paretoda.models.weights.find_weights", downloaded)
     settings = resolve_backbone(make_settings({"backbone": "timm:test_vit", "frozen": True}))
     assert settings.backbone.startswith("timm:test_vit.")
     assert settings.backbone_weights == f"hub:timm/{settings.backbone[5:]}@abc/model.safetensors"
@@ -97,7 +97,7 @@ def test_a_run_is_repeated_by_name_and_predicts_alone(tmp_path, monkeypatch):
     from paretoda.data import open_samples
     from paretoda.tasks.classification.predictor import load_predictor
 
-    monkeypatch.setattr("paretoda.models.backbones.timm.find_weights", lambda _: pytest.fail("nothing is downloaded"))
+    monkeypatch.setattr("paretoda.models.weights.find_weights", lambda _: pytest.fail("nothing is downloaded"))
     again = load_predictor(tmp_path / "run" / "model.safetensors", tmp_path / "run" / "model.json")
     assert np.allclose(again.probabilities(open_samples(x, labelled=False)), run.predict_proba(x), atol=1e-6)
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from paretoda.models.segmentation.dilated import DilatedBlock, DilatedBody
+from paretoda.models.segmentation.small import DilatedBlock, DilatedBody
 
 
 def count(module):

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from paretoda.errors import WeightsError
 from paretoda.models.backbones.efficientnet import EfficientNetLite0
-from paretoda.models.segmentation.hypercolumns import HypercolumnBody
 from paretoda.models.segmentation.segmenter import Segmenter, SegmenterArchitecture, make_segmenter, segmenter_groups
+from paretoda.models.segmentation.small import HypercolumnBody
 
 FIRST = ("trunk._conv_stem.", "trunk._bn0.", "trunk._blocks.0.", "trunk._blocks.1.", "trunk._blocks.2.")
 

@@ -8,7 +8,7 @@ from torch import nn
 
 from paretoda.models.batchnorm import encode, encode_held_out, frozen_statistics
 from paretoda.models.segmentation.backbones import PixelEncoder
-from paretoda.models.segmentation.dilated import DilatedBody
+from paretoda.models.segmentation.small import DilatedBody
 
 
 def encoder(norm="train", levels=1):

@@ -15,9 +15,12 @@ from paretoda.objectives import (
     Tcm,
     TcmGuide,
 )
-from paretoda.objectives.guide.agreement import agreement_cross_entropy
-from paretoda.objectives.guide.neighbours import neighbour_prediction
-from paretoda.objectives.guide.prototypes import class_means, nearest_prototype
+from paretoda.objectives.guide.pseudo_labels import (
+    agreement_cross_entropy,
+    class_means,
+    nearest_prototype,
+    neighbour_prediction,
+)
 from paretoda.objectives.parts.neighbours import Bank
 from paretoda.types import Snapshot
 

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from objectives.samples import Samples, source_of, target_of
 
 from paretoda.objectives import Information, Tcm
-from paretoda.objectives.guide.information import InformationGuide
-from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.guide.information import InformationGuide, TcmGuide
 from paretoda.objectives.parts.class_prior import ClassPrior, LabelShift, frequency_ratios
 from paretoda.objectives.target.information import missing_information
 

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from objectives.samples import Samples, gradients, source_of, target_of
 
 from paretoda.objectives import Information, Tcm
-from paretoda.objectives.target.entropy import entropies
-from paretoda.objectives.target.information import RunningMarginal, information
+from paretoda.objectives.target.information import RunningMarginal, entropies, information
 
 
 def logits(seed, rows=6, classes=4, scale=2.0):

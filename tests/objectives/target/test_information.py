@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 from objectives.samples import Samples, source_of, target_of
 
 from paretoda.objectives import Entropy, Information
-from paretoda.objectives.target.entropy import entropies
-from paretoda.objectives.target.information import information, missing_information
+from paretoda.objectives.target.information import entropies, information, missing_information
 
 SIZES = st.tuples(st.integers(1, 12), st.integers(2, 70))
 

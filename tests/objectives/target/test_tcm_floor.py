@@ -11,7 +11,7 @@ from objectives.target.test_tcm import target_probability, tcm
 from torch.nn import functional
 
 from paretoda.objectives import Tcm
-from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.guide.information import TcmGuide
 from paretoda.objectives.parts.class_discriminators import discriminator_loss
 
 

@@ -8,8 +8,8 @@ from paretoda.data.segmentation import open_scenes
 from paretoda.errors import RunError
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.tasks.loading import load_ensemble
+from paretoda.tasks.segmentation.evaluation import measure_maps
 from paretoda.tasks.segmentation.predictor import average
-from paretoda.tasks.segmentation.results import measure_maps
 
 CPU = torch.device("cpu")
 

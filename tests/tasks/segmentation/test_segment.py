@@ -15,9 +15,9 @@ from paretoda.objectives.segmentation import SEGMENTATION_METHODS
 from paretoda.report.label_maps import to_hex
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.model_files import read_task
+from paretoda.tasks.segmentation.evaluation import measure_maps
 from paretoda.tasks.segmentation.map_files import FileNames
 from paretoda.tasks.segmentation.predictor import load_predictor
-from paretoda.tasks.segmentation.results import measure_maps
 
 METHODS = [name for name in SEGMENTATION_METHODS if name != "cycada"]
 

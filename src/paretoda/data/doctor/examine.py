@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 
 from paretoda.data.build_pair import check_match, check_size, require_labels
 from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
-from paretoda.data.labels import shorten_names
 from paretoda.data.open.arrays import ArraySamples, check_finite, open_npz_file
 from paretoda.data.open.datasets import DatasetSamples
 from paretoda.data.open.decoding import SUFFIXES, read_shape
@@ -20,7 +19,7 @@ from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
 from paretoda.data.open.samples import describe_origin, open_unchecked
-from paretoda.data.samples import Samples
+from paretoda.data.samples import Samples, shorten_names
 from paretoda.data.settings import PairSettings
 from paretoda.errors import DataError
 from paretoda.types import Progress

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.data.drawn.brush import Brush, Camera, Paint
-from paretoda.data.drawn.road_users import draw_bicyclist, draw_pedestrian, draw_vehicle
-from paretoda.data.drawn.scenery import (
+from paretoda.data.drawn.street_objects import (
     Side,
+    draw_bicyclist,
     draw_clutter,
     draw_fence,
     draw_ground,
@@ -23,9 +23,11 @@ from paretoda.data.drawn.scenery import (
     draw_hedge,
     draw_houses,
     draw_lamp,
+    draw_pedestrian,
     draw_sign,
     draw_skyline,
     draw_tree,
+    draw_vehicle,
     sample_side,
 )
 from paretoda.errors import DataError

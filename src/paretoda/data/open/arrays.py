@@ -14,8 +14,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, labels_from_integers
-from paretoda.data.samples import Index, Kind, array_digests, number_positions
+from paretoda.data.samples import Index, Kind, Labels, array_digests, labels_from_integers, number_positions
 from paretoda.errors import DataError
 from paretoda.io.limits import check_unpacked
 

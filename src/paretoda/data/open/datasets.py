@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 from PIL import Image
 
-from paretoda.data.labels import Labels, labels_from_integers
 from paretoda.data.open.arrays import ArraySamples, make_array_samples, to_array, to_canonical
 from paretoda.data.open.decoding import read_pixels
-from paretoda.data.samples import Image8, Index, Kind, content_hash, number_positions, spread_positions
+from paretoda.data.samples import (
+    Image8,
+    Index,
+    Kind,
+    Labels,
+    content_hash,
+    labels_from_integers,
+    number_positions,
+    spread_positions,
+)
 from paretoda.errors import DataError
 
 _ORIGIN = "the dataset"

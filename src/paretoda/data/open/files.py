@@ -13,10 +13,9 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from paretoda.data.labels import Labels, shorten_names
 from paretoda.data.open.decoding import check_file, decode, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
-from paretoda.data.samples import Image8, Index, Kind, content_hash, spread_positions
+from paretoda.data.samples import Image8, Index, Kind, Labels, content_hash, shorten_names, spread_positions
 from paretoda.errors import DataError
 from paretoda.types import Progress
 

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.labels import labels_from_names, shorten_names
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples
-from paretoda.data.samples import content_hash
+from paretoda.data.samples import content_hash, labels_from_names, shorten_names
 from paretoda.errors import DataError
 
 _NOT_DATA = "__MACOSX"

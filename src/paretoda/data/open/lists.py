@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from paretoda.data.labels import labels_from_names
 from paretoda.data.open.files import FileList, FileSamples
 from paretoda.data.open.folders import is_image
+from paretoda.data.samples import labels_from_names
 from paretoda.errors import DataError
 
 

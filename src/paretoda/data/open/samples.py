@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 import torch
 
-from paretoda.data.labels import match_labels
 from paretoda.data.open.arrays import ArraySamples, check_finite, make_array_samples, open_npz_samples
 from paretoda.data.open.datasets import DatasetSamples, open_dataset
 from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples, check_samples
 from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.open.lists import open_list
-from paretoda.data.samples import Samples
+from paretoda.data.samples import Samples, match_labels
 from paretoda.errors import DataError
 from paretoda.types import Progress
 

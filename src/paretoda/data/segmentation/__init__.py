@@ -22,16 +22,15 @@ if TYPE_CHECKING:
     from paretoda.data.segmentation.doctor import examine_scenes
     from paretoda.data.segmentation.label_tables import TABLES, LabelTable
     from paretoda.data.segmentation.opening import open_scenes
-    from paretoda.data.segmentation.pair import ScenePair
+    from paretoda.data.segmentation.pair import ScenePair, ScenePairSettings
     from paretoda.data.segmentation.samples import SceneSamples
-    from paretoda.data.segmentation.settings import ScenePairSettings
     from paretoda.data.segmentation.transforms import SceneTransform
 
 _HOMES = {
     "TABLES": "label_tables",
     "LabelTable": "label_tables",
     "ScenePair": "pair",
-    "ScenePairSettings": "settings",
+    "ScenePairSettings": "pair",
     "SceneSamples": "samples",
     "SceneTransform": "transforms",
     "examine_scenes": "doctor",

@@ -15,13 +15,10 @@ import numpy as np
 from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, split_positions
 from paretoda.data.build_pair import limit_batch_size
-from paretoda.data.labels import shorten_names
-from paretoda.data.samples import spread_positions
+from paretoda.data.samples import shorten_names, spread_positions
 from paretoda.data.segmentation.opening import check_classes, open_scenes
-from paretoda.data.segmentation.pair import ScenePair
-from paretoda.data.segmentation.rows import SceneRows, make_scene_rows
+from paretoda.data.segmentation.pair import ScenePair, ScenePairSettings, SceneRows, make_scene_rows
 from paretoda.data.segmentation.samples import FileScenes, SceneSamples, Size
-from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.data.segmentation.transforms import CONVENTIONS, SceneTransform
 from paretoda.data.segmentation.translation import Translation
 from paretoda.errors import DataError

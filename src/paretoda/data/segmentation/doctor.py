@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 
 from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
-from paretoda.data.labels import shorten_names
 from paretoda.data.open.files import find_failures
+from paretoda.data.samples import shorten_names
 from paretoda.data.segmentation.build_pair import check_counts
 from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_unchecked
+from paretoda.data.segmentation.pair import ScenePairSettings
 from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
-from paretoda.data.segmentation.settings import ScenePairSettings
 from paretoda.types import IGNORE, Progress
 
 _RARE = 1e-3

@@ -8,8 +8,14 @@ from pathlib import Path, PurePath
 
 from paretoda.data.open.files import FileList
 from paretoda.data.open.folders import find_images, open_unlabelled_folder
-from paretoda.data.segmentation.label_files import read_palette
-from paretoda.data.segmentation.label_tables import CAMVID, CITYSCAPES, CITYSCAPES_TRAIN_IDS, SYNTHIA, LabelTable
+from paretoda.data.segmentation.label_tables import (
+    CAMVID,
+    CITYSCAPES,
+    CITYSCAPES_TRAIN_IDS,
+    SYNTHIA,
+    LabelTable,
+    read_palette,
+)
 from paretoda.data.segmentation.samples import FileScenes
 from paretoda.errors import DataError
 

@@ -11,12 +11,18 @@ from typing import Any
 
 import numpy as np
 
-from paretoda.data.labels import class_names, shorten_names
 from paretoda.data.open.decoding import SUFFIXES, decode
 from paretoda.data.open.files import FileList, drop_failures
 from paretoda.data.open.lists import read_text
-from paretoda.data.segmentation.label_files import read_ids, read_size
-from paretoda.data.segmentation.label_tables import CITYSCAPES, LabelTable, find_table, make_plain_table
+from paretoda.data.samples import class_names, shorten_names
+from paretoda.data.segmentation.label_tables import (
+    CITYSCAPES,
+    LabelTable,
+    find_table,
+    make_plain_table,
+    read_ids,
+    read_size,
+)
 from paretoda.data.segmentation.layouts import SLACK, FolderRequest, find_scenes
 from paretoda.data.segmentation.samples import (
     ArrayScenes,

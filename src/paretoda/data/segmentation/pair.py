@@ -1,12 +1,14 @@
-"""A labelled and an unlabelled domain of scenes, split and batched: every batch is a pure function of seed and step."""
+"""Two domains of scenes, split and batched: every batch is a pure function of seed and step."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, get_args
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from scipy.ndimage import gaussian_filter
 from torch import Tensor
 from torch.nn.functional import interpolate, one_hot
@@ -15,15 +17,122 @@ from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, batch_generator
 from paretoda.data.pair import Forward, Pair, Part
 from paretoda.data.prefetching import prefetch_batches
+from paretoda.data.rows import ArrayCache, fits_in_memory
 from paretoda.data.segmentation.label_tables import Colour
 from paretoda.data.segmentation.pixel_rows import sample_pixels
-from paretoda.data.segmentation.rows import SceneRows
-from paretoda.data.segmentation.settings import ScenePairSettings
+from paretoda.data.segmentation.samples import SceneSamples
 from paretoda.data.segmentation.transforms import SceneTransform
 from paretoda.data.segmentation.translation import Translation
+from paretoda.data.settings import BatchSettings, check_choice
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
 from paretoda.types import IGNORE, Source, Target
+
+ConventionName = Literal["torchvision", "caffe", "efficientnet"]
+
+
+@dataclass(frozen=True)
+class ScenePairSettings(BatchSettings):
+    """Everything that, together with the data, determines every batch for segmentation.
+
+    The fields of `BatchSettings` come first. Only the source is mirrored, scaled and cropped. A target image is the
+    same in every step, because objectives keep pseudo-labels by its position (`Batch.target_index`) and could not
+    follow its pixels.
+
+    Args:
+        batch_size: Images of each domain in a batch; lowered to the smaller domain's size where that is less.
+        size: Width and height of all images; by default the target's own, at most 1024 on the longer side.
+        source_size: Width and height of the source's images where they differ (GTA5 1280x720, Cityscapes 1024x512).
+        convention: Pixel normalisation that the network expects.
+        flip: Whether half of the source's images are mirrored.
+        scales: Least and largest random factor of the source's size; CRST takes (0.5, 1.5).
+        crop: Width and height of a random part of the source's images.
+        source_table: Name of the table of the source's labels; by default the layout's.
+        target_table: Name of the table that says how many classes the target has, as a check.
+        source_split: Split of Cityscapes and CamVid as a source.
+        target_split: Split of Cityscapes and CamVid as a target.
+
+    Raises:
+        DataError: A value is out of its range or unknown.
+    """
+
+    batch_size: int = 2
+    size: tuple[int, int] | None = None
+    source_size: tuple[int, int] | None = None
+    convention: ConventionName = "torchvision"
+    flip: bool = True
+    scales: tuple[float, float] | None = None
+    crop: tuple[int, int] | None = None
+    source_table: str | None = None
+    target_table: str | None = None
+    source_split: str = "train"
+    target_split: str = "train"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_choice("convention", self.convention, get_args(ConventionName))
+
+
+@dataclass(frozen=True, eq=False)
+class SceneRows:
+    """Scenes with their transform, decoded and resized when they are first needed.
+
+    Args:
+        samples: The scenes.
+        transform: The transform.
+        cached_images: Resized images, shape (h, w, 3) each.
+        cached_maps: Resized label maps, shape (h, w) each.
+    """
+
+    samples: SceneSamples
+    transform: SceneTransform
+    cached_images: ArrayCache
+    cached_maps: ArrayCache
+
+    def images(self, index: Positions) -> NDArray[np.uint8]:
+        """Return these images at the transform's size, shape (b, h, w, 3)."""
+        # One file at a time: images in full size take much memory.
+        return self.cached_images.fetch(
+            index, lambda new: np.concatenate([self.transform.prepare(self.samples.read([place])) for place in new])
+        )
+
+    def maps(self, index: Positions) -> NDArray[np.uint8]:
+        """Return their label maps at the same size, shape (b, h, w)."""
+        if not self.samples.labelled:
+            raise DataError("these scenes were opened without labels: only the source has them")
+        return self.cached_maps.fetch(
+            index,
+            lambda new: np.concatenate(
+                [self.transform.prepare_labels(self.samples.read_labels([place])) for place in new]
+            ),
+        )
+
+    def augment(self, index: Positions, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+        """Return images in 0..255, (b, 3, h, w), and int64 labels, (b, h, w), augmented together in every batch."""
+        pixels, labels = self.transform.augment(self.images(index), self.maps(index), generator)
+        if labels is None:
+            raise AssertionError("labels were given")
+        return pixels, labels
+
+    def pixels(self, index: Positions) -> Tensor:
+        """Return images in 0..255 that are not augmented, shape (b, 3, h, w)."""
+        return self.transform.pixels(self.images(index))
+
+    def evaluate(self, index: Positions) -> Tensor:
+        """Return normalised images that are not augmented, shape (b, 3, h, w)."""
+        return self.transform.evaluate(self.images(index))
+
+
+def make_scene_rows(samples: SceneSamples, transform: SceneTransform) -> SceneRows:
+    """Return the rows of scenes, with caches where they fit into memory; nothing is decoded yet."""
+    width, height = transform.size
+    fits = fits_in_memory(len(samples), width * height * (4 if samples.labelled else 3))
+    images = len(samples) if fits else 0
+    maps = images if samples.labelled else 0
+    return SceneRows(
+        samples, transform, ArrayCache.make(images, (height, width, 3)), ArrayCache.make(maps, (height, width))
+    )
+
 
 _SIGMA = 70 / 1914
 """Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""

@@ -10,13 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
-from paretoda.data.labels import class_names
 from paretoda.data.open.arrays import make_array_samples, open_npz_file, samples_from_npz, to_array
 from paretoda.data.open.decoding import decode, read_shape
 from paretoda.data.open.files import FileList
-from paretoda.data.samples import Image8, Index, SampleSet, array_digests, number_positions
-from paretoda.data.segmentation.label_files import read_ids
-from paretoda.data.segmentation.label_tables import Colour, LabelTable, make_plain_table
+from paretoda.data.samples import Image8, Index, SampleSet, array_digests, class_names, number_positions
+from paretoda.data.segmentation.label_tables import Colour, LabelTable, make_plain_table, read_ids
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 

@@ -13,14 +13,10 @@ from paretoda.evaluation.model_selection import (
     choose,
     negative_transfer_warning,
 )
-from paretoda.evaluation.validators.bnm import BNM
-from paretoda.evaluation.validators.corr_c import CorrC
-from paretoda.evaluation.validators.dev import DEV
-from paretoda.evaluation.validators.entropy import Entropy
-from paretoda.evaluation.validators.im import IM
+from paretoda.evaluation.validators.dev import DEV, SourceRisk
+from paretoda.evaluation.validators.information import BNM, IM, CorrC, Entropy
 from paretoda.evaluation.validators.mixval import MixVal
 from paretoda.evaluation.validators.snd import SND
-from paretoda.evaluation.validators.source_risk import SourceRisk
 from paretoda.evaluation.validators.transfer_score import TransferScore
 from paretoda.evaluation.validators.validator import Validator
 

@@ -1,9 +1,4 @@
-"""Deep embedded validation: held-out source errors, weighted by density ratio, estimate target risk (You et al., 2019).
-
-The ratio comes from a logistic regression between source and target features; the published multilayer perceptron is
-slower, and overconfident where the features are separated. Where they hardly overlap, all source samples weigh little
-and the risk is underestimated: compare checkpoints of one run, not an aligned model with one that is not.
-"""
+"""Source risk, and deep embedded validation (DEV): source errors weighted by density ratio (You et al., 2019)."""
 
 from __future__ import annotations
 
@@ -17,10 +12,41 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 from threadpoolctl import threadpool_limits
+from torch import Tensor
 
-from paretoda.evaluation.validators.source_risk import zero_one
 from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Domain, Snapshot
+
+
+def zero_one(logits: Tensor, labels: Tensor) -> Tensor:
+    """1 where the prediction is wrong, 0 where it is right: shape (n,), float64.
+
+    Args:
+        logits: Logits, shape (n, K).
+        labels: Labels, shape (n,).
+    """
+    return (logits.argmax(dim=1) != labels).double()
+
+
+@dataclass(frozen=True)
+class SourceRisk:
+    """Minus the error on the held-out source. It says nothing about the target, only that the task is still solved.
+
+    Examples:
+        >>> import torch
+        >>> from types import SimpleNamespace
+        >>> from paretoda.types import Source
+        >>> labels = torch.tensor([0, 1, 0, 0])
+        >>> held_out = Source(torch.zeros(4, 2), torch.eye(2).repeat(2, 1), torch.arange(4), labels=labels)
+        >>> SourceRisk()(SimpleNamespace(held_out_source=held_out))
+        -0.25
+    """
+
+    def __call__(self, snapshot: Snapshot) -> float:
+        """Return the score, in -1..0."""
+        held_out = snapshot.held_out_source
+        return -float(zero_one(held_out.logits, held_out.labels).mean())
+
 
 Array = NDArray[np.float64]
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
-from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.information import mutual_information
 from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 

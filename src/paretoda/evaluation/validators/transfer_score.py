@@ -12,7 +12,7 @@ from scipy.spatial import cKDTree
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from paretoda.evaluation.validators.im import mutual_information
+from paretoda.evaluation.validators.information import mutual_information
 from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Snapshot
 

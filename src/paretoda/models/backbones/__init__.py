@@ -18,8 +18,7 @@ from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Back
 from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
 from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
-from paretoda.models.pretrained import DEFAULT, RANDOM, resolve_weights
-from paretoda.models.weights import load_weights
+from paretoda.models.weights import DEFAULT, RANDOM, load_weights, resolve_weights
 
 
 def _resnet(build: Callable[..., nn.Module], width: int) -> Backbone:

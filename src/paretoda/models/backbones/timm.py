@@ -11,8 +11,7 @@ from torch import nn
 from paretoda.core.options import unknown
 from paretoda.errors import BackboneError
 from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone
-from paretoda.models.pretrained import HUB, find_weights
-from paretoda.models.weights import load_weights
+from paretoda.models.weights import HUB, find_weights, load_weights
 
 
 def describe_backbone(name: str) -> Backbone:

@@ -19,8 +19,7 @@ from torch.nn.modules.module import register_module_parameter_registration_hook
 
 from paretoda.errors import BackboneError, WeightsError
 from paretoda.models.backbones.backbone import Backbone
-from paretoda.models.pretrained import CONFIG, PREPROCESSOR, find_folder, list_weights_files
-from paretoda.models.weights import read_tensors
+from paretoda.models.weights import CONFIG, PREPROCESSOR, find_folder, list_weights_files, read_tensors
 
 _LARGEST, _LONGEST = 2**16, 256
 """Largest number, and longest list of numbers, in a configuration of an image network."""

@@ -13,8 +13,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from paretoda.core.options import unknown
 from paretoda.models.segmentation.deeplab import DeepLabBody, deeplab_resnet50, deeplab_resnet101, load_body
-from paretoda.models.segmentation.dilated import DilatedBody
-from paretoda.models.segmentation.hypercolumns import HypercolumnBody
+from paretoda.models.segmentation.small import DilatedBody, HypercolumnBody
 
 Norm = Literal["train", "affine-frozen", "frozen", "group"]
 """Normalisation of maps; `SegmenterArchitecture` explains the values."""

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.options import unknown
-from paretoda.models.pretrained import RANDOM, resolve_weights
 from paretoda.models.segmentation.backbones import SMALL, Norm, PixelBackbone, PixelEncoder, find_pixel_backbone
+from paretoda.models.weights import RANDOM, resolve_weights
 from paretoda.types import Model
 
 

@@ -11,7 +11,7 @@ from torch.nn import functional
 
 from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
-from paretoda.objectives.target.entropy import entropies
+from paretoda.objectives.target.information import entropies
 from paretoda.types import Domain, Objective, Source, Target
 
 _WIDEST = 4096

@@ -15,7 +15,7 @@ from torch.nn import functional
 from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy
 from paretoda.objectives.parts.step_cache import StepCache
-from paretoda.objectives.target.entropy import entropies
+from paretoda.objectives.target.information import entropies
 from paretoda.types import Objective, Source, Target
 
 

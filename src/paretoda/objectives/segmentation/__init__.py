@@ -10,11 +10,8 @@ from paretoda.objectives.alignment.coral import Coral
 from paretoda.objectives.alignment.dann import Dann
 from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
-from paretoda.objectives.guide.agreement import AgreementGuide
-from paretoda.objectives.guide.information import InformationGuide
-from paretoda.objectives.guide.neighbours import NeighbourGuide
-from paretoda.objectives.guide.prototypes import PrototypeGuide
-from paretoda.objectives.guide.tcm import TcmGuide
+from paretoda.objectives.guide.information import InformationGuide, TcmGuide
+from paretoda.objectives.guide.pseudo_labels import AgreementGuide, NeighbourGuide, PrototypeGuide
 from paretoda.objectives.parts.table import Factory, make_objective
 from paretoda.objectives.segmentation.cbst import Cbst
 from paretoda.objectives.segmentation.clan import Clan
@@ -24,8 +21,7 @@ from paretoda.objectives.segmentation.minent import MinEnt
 from paretoda.objectives.segmentation.pixel_cross_entropy import PixelCrossEntropy
 from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, pixel_rows
 from paretoda.objectives.target.bnm import Bnm
-from paretoda.objectives.target.entropy import Entropy
-from paretoda.objectives.target.information import Information
+from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective

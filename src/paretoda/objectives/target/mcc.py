@@ -12,7 +12,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.differentiation import full_precision
-from paretoda.objectives.target.entropy import entropies
+from paretoda.objectives.target.information import entropies
 from paretoda.types import Objective, Source, Target
 
 

@@ -1,4 +1,4 @@
-"""The formats of an export: a file is made in memory, compared with the run, and written only where they agree."""
+"""Exporting a program: the file is made in memory, compared with the run, and written only where they agree."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import logging
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal
@@ -18,10 +19,72 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.export import Dim, ExportedProgram
 
+from paretoda import __version__
 from paretoda.errors import RunError
 from paretoda.io.files import atomic_file
-from paretoda.run.export.comparison import compare, draw_example
 from paretoda.run.export.program import Program
+
+TOLERANCE = 1e-5
+"""Largest difference of probabilities; of logits, relative to the largest of them where it is above 1."""
+_BATCHES = (1, 2, 5)
+
+
+def compare(program: Program, run: Callable[[Tensor], Sequence[NDArray[Any]]], *, any_size: bool) -> float:
+    """Return the largest difference between the file, the module that it was made of, and the run's own predictor.
+
+    Args:
+        program: The program that was exported.
+        run: Computes the outputs of the file from inputs.
+        any_size: Whether the file takes images of other sizes than the network's.
+
+    Raises:
+        RunError: A difference is above the tolerance.
+    """
+    worst = 0.0
+    for inputs, predictions in _cases(program, any_size=any_size):
+        found = dict(zip(program.output_names, run(inputs), strict=True))
+        wanted = dict(zip(program.output_names, (part.numpy() for part in program.module(inputs)), strict=True))
+        if "labels" in found:  # of two classes that are equally probable, either may win
+            chosen = np.take_along_axis(wanted["probabilities"], found.pop("labels")[:, None], 1)[:, 0]
+            found["labels"], wanted["labels"] = chosen, wanted["probabilities"].max(1)
+        pairs = [(name, found[name], wanted[name]) for name in found]
+        pairs += [(name, found[name], predictions[name]) for name in predictions]
+        for name, one, other in pairs:
+            worst = max(worst, _difference(name, one, other))
+    return worst
+
+
+def _difference(name: str, one: NDArray[Any], other: NDArray[Any]) -> float:
+    size = max(1.0, float(np.abs(other).max())) if name == "logits" else 1.0
+    found = float(np.abs(one.astype(np.float64) - other).max()) / size if one.shape == other.shape else float("nan")
+    if not found <= TOLERANCE:
+        raise RunError(
+            f"the exported model's {name} differ by {found:.2g} from the run's, more than {TOLERANCE:g}; "
+            "nothing was written: please report it"
+        )
+    return found
+
+
+def draw_example(program: Program, count: int) -> Tensor:
+    """Draw inputs of the shape that the network was trained with."""
+    return program.inputs(program.draw_raw(count, program.raw_size, seed=count))
+
+
+def _cases(program: Program, *, any_size: bool) -> Iterator[tuple[Tensor, dict[str, NDArray[np.float32]]]]:
+    """Yield inputs of the file, and the predictions of the run's own predictor as far as it can make them."""
+    height, width = program.raw_size
+    sizes = [(height, width)]
+    if any_size:
+        sizes += [(height + 17, width + 6), (height + 8, 3 * width), (3 * height + 1, width + 9)]
+    for place, (count, size) in enumerate((count, size) for size in sizes for count in _BATCHES):
+        if program.transforms or size == (height, width):
+            raw = program.draw_raw(count, size, seed=place)
+            yield program.inputs(raw), program.predict(raw)
+        else:
+            generator = torch.Generator().manual_seed(place)
+            channels = draw_example(program, 1).shape[1]
+            yield torch.randn(count, channels, *size, generator=generator), {}
+
 
 Format = Literal["onnx", "torch"]
 Runner = Callable[[Tensor], Sequence[NDArray[Any]]]
@@ -148,3 +211,55 @@ def _quiet() -> Iterator[None]:
             yield
     finally:
         logger.setLevel(before)
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written.
+
+    Args:
+        path: Path of the file.
+        input_name: Name of the input.
+        input_shape: Shape of the input, with names for axes of any length.
+        input_type: Type of the input's numbers.
+        outputs: Names of the outputs.
+        difference: The largest difference between the file and the run.
+    """
+
+    path: Path
+    input_name: str
+    input_shape: tuple[str | int, ...]
+    input_type: str
+    outputs: tuple[str, ...]
+    difference: float
+
+
+def export_program(program: Program, kind: Format, out: Path, say: Callable[[str], None]) -> Exported:
+    """Write a program as one file, after it was compared with the run.
+
+    Args:
+        program: The program of a finished run.
+        kind: "onnx", or "torch" for a program of torch.export.
+        out: Path of the file.
+        say: Called with what the user should know.
+
+    Raises:
+        RunError: The file differs from the run, or packages are missing.
+    """
+    program.facts |= {
+        "producer": f"paretoda {__version__}",
+        "input": {
+            "name": program.input_name,
+            "shape": list(program.input_shape),
+            "type": program.input_type,
+            "transforms": program.transforms,
+        },
+        "outputs": program.output_names,
+    }
+    for note in program.notes:
+        say(note)
+    say("Making the file and comparing it with the run; this takes up to a minute.")
+    difference = write_program(program, kind, out)
+    return Exported(
+        out, program.input_name, program.input_shape, program.input_type, tuple(program.output_names), difference
+    )

@@ -32,11 +32,18 @@ from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, 
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import CLASSIFICATION
 from paretoda.tasks.classification.build import build
-from paretoda.tasks.classification.evaluation import evaluate_data, measure_probabilities, open_benchmark, predict_data
+from paretoda.tasks.classification.evaluation import (
+    add_oracle_pictures,
+    evaluate_data,
+    make_pictures,
+    measure_probabilities,
+    open_benchmark,
+    predict_data,
+    prediction_rows,
+)
 from paretoda.tasks.classification.export import ClassificationProgram
 from paretoda.tasks.classification.inputs import ClassificationInputs, open_inputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
-from paretoda.tasks.classification.results import add_oracle_pictures, make_pictures, prediction_rows
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
 from paretoda.types import Progress, Snapshot

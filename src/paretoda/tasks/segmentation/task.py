@@ -31,12 +31,19 @@ from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, 
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import SEGMENTATION
 from paretoda.tasks.segmentation.build import build
-from paretoda.tasks.segmentation.evaluation import evaluate_data, measure, open_benchmark, predict_data
+from paretoda.tasks.segmentation.evaluation import (
+    add_oracle_pictures,
+    evaluate_data,
+    for_source,
+    make_pictures,
+    measure,
+    open_benchmark,
+    predict_data,
+)
 from paretoda.tasks.segmentation.export import SegmentationProgram
 from paretoda.tasks.segmentation.inputs import SegmentationInputs, add_cycle_translation, open_inputs
 from paretoda.tasks.segmentation.map_files import write_maps
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor, average, load_predictor
-from paretoda.tasks.segmentation.results import add_oracle_pictures, for_source, make_pictures
 from paretoda.tasks.segmentation.teachers import describe_self_training, label_target, open_teachers
 from paretoda.tasks.segmentation.translation import translation_name
 from paretoda.training.step import Step

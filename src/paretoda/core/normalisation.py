@@ -1,12 +1,14 @@
-"""Gram matrix as lengths and angles, so that gradients of any scale keep their relative accuracy."""
+"""Gram matrices as lengths and angles, and objectives measured in other units: relative accuracy at any scale."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from paretoda.core.problem import Matrix, Vector
+from paretoda.core.problem import Matrix, Problem, Vector
+from paretoda.core.simplex import onto_simplex
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,3 +48,35 @@ def directions(gram: Matrix) -> Directions:
     values, vectors = np.linalg.eigh(angles)
     factor: Matrix = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     return Directions(norms / longest if longest > 0 else norms, angles, factor)
+
+
+Normalise: TypeAlias = Literal["none", "l2", "loss", "loss+"]
+
+
+def scale_factors(problem: Problem, by: Normalise) -> Vector:
+    """Divisor of each gradient: 1, its norm, its loss, or their product; 1 for a zero gradient.
+
+    Raises:
+        ValueError: The normalisation is unknown.
+    """
+    norms = np.sqrt(np.diagonal(problem.gram))
+    factors = {
+        "none": np.ones(problem.size),
+        "l2": norms,
+        "loss": problem.losses,
+        "loss+": norms * problem.losses,
+    }
+    if by not in factors:
+        raise ValueError(f"normalise must be one of {', '.join(factors)}, got {by!r}")
+    return np.where(factors[by] > 0, factors[by], 1.0)
+
+
+def rescale(problem: Problem, by: Vector) -> Problem:
+    """Return the problem of the gradients g_i / by_i."""
+    guide = problem.guide and replace(problem.guide, dots=problem.guide.dots / by)
+    return replace(problem, gram=problem.gram / by[:, None] / by[None, :], guide=guide)
+
+
+def undo_scaling(weights: Vector, by: Vector) -> Vector:
+    """Return simplex weights for g_i along the direction that `weights` give for g_i / by_i."""
+    return onto_simplex(weights / by)
