@@ -1,4 +1,4 @@
-"""The tensors of a backward pass: which parameters take part, checks and names, and writing gradients all or nothing."""
+"""The tensors of a backward pass: which parameters take part, checks and names, and an all-or-nothing write."""
 
 from __future__ import annotations
 
