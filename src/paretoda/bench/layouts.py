@@ -1,4 +1,4 @@
-"""The published benchmarks on disk: domains, classes and image counts, where people keep them, and a check of a copy."""
+"""The published benchmarks on disk: domains, classes, image counts, where people keep them, and a check of a copy."""
 
 from __future__ import annotations
 
