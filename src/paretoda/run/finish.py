@@ -37,8 +37,8 @@ def finish_run(
         task: Task of the run.
         settings: Settings of the run.
         inputs: Data of the run.
-        trained: What training has left behind.
-        callbacks: Hear the sentences.
+        trained: Result of the training.
+        callbacks: Receive the sentences.
         path: Directory of the run; None: nothing is written.
     """
     step, candidates, pair = trained.step, trained.candidates, inputs.pair
@@ -100,7 +100,14 @@ def _compare_with_source_only(
         return None
     plain = source_only(settings)
     untrained = build_step(task, plain, pair, step.device, step.processes)
-    reference = train(plain, pair, untrained, after=callbacks.reference).step
+    reference = train(
+        plain,
+        pair,
+        untrained,
+        after=callbacks.reference,
+        say=callbacks.notify,
+        validators=task.tables.validators,
+    ).step
     snapshot = take_snapshot(pair, reference.model, reference.device, processes=reference.processes)
     return negative_transfer_warning(scores, _score(task, snapshot))
 
@@ -115,7 +122,7 @@ def write_results(
         directory: Directory of the run.
         run: A finished run.
         inputs: Data of the run.
-        callbacks: Hear the progress.
+        callbacks: Receive the progress.
     """
     task.write_predictions(directory, run, inputs, callbacks)
     write_text(directory.table, metrics_table(run.history))

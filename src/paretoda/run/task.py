@@ -226,7 +226,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             source: Labelled data, as the user gave them.
             target: Unlabelled data; None: the source stands in their place.
             device: Device of the networks.
-            callbacks: Hear notes and progress.
+            callbacks: Receive notes and progress.
             resuming: Whether the run continues from a checkpoint.
         """
 
@@ -351,7 +351,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         progress: Progress | None,  # noqa: ARG002
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains: what `paretoda doctor` does."""
-        raise DataError(f"the doctor does not know data of {self.name}")
+        raise DataError(f"the doctor does not support data of {self.name}")
 
     def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
         """Open the data of a benchmark's task.

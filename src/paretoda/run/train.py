@@ -79,7 +79,7 @@ class Prefetcher:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What training leaves behind.
+    """Result of the training of a run.
 
     Args:
         step: The step with its networks after the last step.
@@ -177,7 +177,9 @@ def train(  # noqa: PLR0913  (keyword options)
                     after=[record, keep, *after],
                 )
         except NonFiniteError as error:
-            raise explain_failure(error, len(history), settings.steps, tolerant.skipped) from error
+            raise explain_failure(
+                error, len(history), settings.steps, tolerant.skipped, resumable=directory is not None
+            ) from error
         return Trained(step, candidates, history)
 
 

@@ -1,4 +1,4 @@
-"""Checked settings: the fields of `Settings`, with the names, defaults and contradictions that their task knows."""
+"""Checked settings: the fields of `Settings`, with the names, defaults and checks that their task defines."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
-    """Raise ValueError where the task does not know a name; the message suggests the nearest one."""
+    """Raise ValueError where a name is not in the task's tables; the message suggests the nearest one."""
     losses = settings.target_loss.split("+")
     given = {
         "method": [settings.method],

@@ -254,14 +254,14 @@ class ScenePair(Pair):
         return self.target.transform
 
     def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:  # noqa: ARG002
-        """Return labelled pixels of a part of the source; every process looks at all images."""
+        """Return labelled pixels of a part of the source; every process evaluates all images."""
         labels = self.label_maps(part, self.snapshot_batch, _SNAPSHOT_IMAGES)
         return sample_pixels(
             forward, self._snapshot_inputs(part), labels, per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
         )
 
     def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:  # noqa: ARG002
-        """Return pixels of a part of the target; every process looks at all images."""
+        """Return pixels of a part of the target; every process evaluates all images."""
         return sample_pixels(
             forward, self._snapshot_inputs(part), per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
         )

@@ -78,7 +78,7 @@ def predict_data(
         data: Unlabelled data.
         out: CSV file; None: the rows are the outcome's raw text.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
     """
     samples = _open(predictor, data, options, callbacks, labelled=False)
     calibrated = _uses_temperature(predictor, options, callbacks)
@@ -121,7 +121,7 @@ def evaluate_data(
         predictor: Predictor of a finished run.
         data: Labelled data, whose labels are matched by class name.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
     """
     samples = _open(predictor, data, options, callbacks, labelled=True)
     assert samples.labels is not None  # opened with labels

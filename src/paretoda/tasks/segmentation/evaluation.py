@@ -150,7 +150,7 @@ def predict_data(
         data: Images.
         out: Folder for the files.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
 
     Raises:
         RunError: There is no folder to write to, or an option makes no sense for pixels.
@@ -184,7 +184,7 @@ def evaluate_data(
         predictor: Predictor of a finished run.
         data: Images with label maps.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
 
     Raises:
         RunError: The classes differ, or an option makes no sense for pixels.

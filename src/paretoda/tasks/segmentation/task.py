@@ -64,7 +64,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "refresh_every": 100,
 }
 _DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "every": 5}
-"""Defaults under the scheme 'paretoda': the published method is one objective, which alone trains the head.
+"""Defaults under the scheme 'paretoda': source loss and alignment form one objective, and only it trains the head.
 
 The weights hardly change from step to step, and a step that holds them costs half as much.
 """
@@ -107,7 +107,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         return {**_DEFAULTS, **(_DEFAULTS_OF_PARETODA if paretoda else {})}
 
     def check(self, settings: Settings) -> None:
-        """Raise ValueError for teachers of another method than FDA, and for an unknown label table."""
+        """Raise ValueError if teachers are given for a method other than 'fda', or the label table is unknown."""
         if settings.source_table is not None:
             find_table(settings.source_table)
         if settings.teachers and settings.method != "fda":
