@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 NOT_ONE_MODEL = "the mean of several runs is no model of its own: save each of them"
 NO_TARGET = "There is no target: the model was trained on the source alone, and nothing was adapted."
+Names = Mapping[str, str]
+"""Name -> one line about it."""
 
 
 class Predictor(Protocol):
@@ -77,8 +79,6 @@ class Inputs(Protocol):
 
 AnyInputs = TypeVar("AnyInputs", bound=Inputs)
 AnyPredictor = TypeVar("AnyPredictor", bound=Predictor)
-Names = Mapping[str, str]
-"""Name -> one line about it."""
 
 
 @dataclass(frozen=True)

@@ -32,14 +32,13 @@ from paretoda.run.directory.tables import (
 )
 from paretoda.run.settings import Settings, parse_settings
 
+_INPUTS = ("source", "target")
+
 
 def read_versions() -> dict[str, str]:
     """Return the versions of what a run depends on."""
     found = {"paretoda": __version__, "python": sys.version.split()[0], "platform": platform.platform()}
     return found | {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow")}
-
-
-_INPUTS = ("source", "target")
 
 
 class RunDirectory:

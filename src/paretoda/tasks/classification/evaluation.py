@@ -34,6 +34,9 @@ from paretoda.run.task import BenchData, Outcome, PredictOptions
 from paretoda.tasks.classification.inputs import ClassificationInputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor
 
+_MOST_FREQUENT = 5
+_CONFUSIONS = 5
+
 
 def prediction_rows(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> list[Predicted]:
     """Return one row for each sample: its name, predicted class and confidence."""
@@ -62,10 +65,6 @@ def add_oracle_pictures(
     with torch.no_grad():
         oracle = take_oracle_pictures(predictor.classes, samples, predictor.probabilities(samples))
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
-
-
-_MOST_FREQUENT = 5
-_CONFUSIONS = 5
 
 
 def predict_data(

@@ -32,6 +32,7 @@ SHOWN = 8
 """Number of images on a page."""
 _HELD_OUT = 200
 """Largest number of source images that the page's table counts."""
+_MOST_FREQUENT = 5
 
 
 @dataclass(frozen=True)
@@ -135,9 +136,6 @@ def add_oracle_pictures(
 def for_source(predictor: SegmentationPredictor, inputs: SegmentationInputs) -> SegmentationPredictor:
     """Return the same network for new images of the source, whose size may differ."""
     return replace(predictor, transform=replace(inputs.pair.source.transform, flip=False, scales=None, crop=None))
-
-
-_MOST_FREQUENT = 5
 
 
 def predict_data(
