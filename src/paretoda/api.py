@@ -116,5 +116,5 @@ def export_run(
         raise RunError(f"{path} is a directory; give a file with --out")
     task, predictor = load_run(directory.path, pick_device("cpu"))
     options = PredictOptions(preference=None if preference is None else tuple(preference))
-    program = task.program(task.adjust(predictor, options), transforms=transforms, refined=refined)
+    program = task.make_program(task.apply_options(predictor, options), transforms=transforms, refined=refined)
     return export_program(program, kind, path, say)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from paretoda.evaluation.model_selection import Choice
 from paretoda.evaluation.validators import negative_transfer_warning
 from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
@@ -44,19 +45,12 @@ def finish_run(
     step, candidates, pair = trained.step, trained.candidates, inputs.pair
     last = task.predictor(step, inputs)
     choice = candidates.choice()
-    found = [
-        describe_skipped_steps(trained.history),
-        describe_label_shift(step.objectives.values(), pair.classes),
-        *task.sentences(step.objectives.values()),
-    ]
+    sentences = _describe_training(task, trained, pair.classes, choice)
+    for sentence in sentences:
+        callbacks.notify(sentence)
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index
-        found.append(choice.sentence)
-    sentences = [sentence for sentence in found if sentence is not None]
-    for sentence in sentences:
-        callbacks.notify(sentence)
-    if choice is not None:
         candidates.put_back(index, step)
     snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
     scores = _score(task, snapshot) if inputs.has_target else {}
@@ -79,6 +73,20 @@ def finish_run(
         negative_transfer=warning,
         directory=path,
     )
+
+
+def _describe_training(
+    task: Task[Any, Any], trained: Trained, classes: tuple[str, ...], choice: Choice | None
+) -> list[str]:
+    """Return what the user should know about the training and the choice of the model."""
+    objectives = trained.step.objectives.values()
+    found = [
+        describe_skipped_steps(trained.history),
+        describe_label_shift(objectives, classes),
+        *task.describe_objectives(objectives),
+        None if choice is None else choice.sentence,
+    ]
+    return [sentence for sentence in found if sentence is not None]
 
 
 def _score(task: Task[Any, Any], snapshot: Snapshot) -> dict[str, float]:

@@ -58,7 +58,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     oracle_pictures = staticmethod(add_oracle_pictures)
     predict_data = staticmethod(predict_data)
     evaluate_data = staticmethod(evaluate_data)
-    program = staticmethod(ClassificationProgram)
+    make_program = staticmethod(ClassificationProgram)
 
     @property
     def tables(self) -> Tables:
@@ -135,7 +135,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
             raise DataError("--source-table: only for --task segmentation")
         return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
 
-    def adjust(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
+    def apply_options(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
         """Return the predictor with the user's crops and preference."""
         if options.table is not None or options.classes is not None:
             raise RunError("this is a run of classification; leave out --table and --classes")

@@ -85,7 +85,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     oracle_pictures = staticmethod(add_oracle_pictures)
     predict_data = staticmethod(predict_data)
     evaluate_data = staticmethod(evaluate_data)
-    program = staticmethod(SegmentationProgram)
+    make_program = staticmethod(SegmentationProgram)
     open_benchmark = staticmethod(open_benchmark)
     measure = staticmethod(measure)
 
@@ -163,7 +163,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
             refiner=deepcopy(refiner) if isinstance(refiner, Tcm) else None,
         )
 
-    def sentences(self, objectives: Iterable[Objective]) -> Sequence[str]:
+    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what self-training has labelled."""
         sentence = describe_self_training(objectives)
         return () if sentence is None else (sentence,)
@@ -197,7 +197,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         """Return everything that is wrong or strange about two domains of scenes."""
         return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), progress)
 
-    def adjust(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
+    def apply_options(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""
         given = {"--crops": options.crops, "--preference": options.preference}
         if foreign := [option for option, value in given.items() if value is not None]:
