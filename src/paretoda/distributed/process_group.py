@@ -78,7 +78,7 @@ class Messages:
         if silent:
             names = " and ".join(process_name(lost, size) for lost in silent)
             return f"{names} ended without a word (killed, or out of memory)", first
-        return "all processes were told to stop (SIGTERM)", first
+        return "all processes received SIGTERM", first
 
 
 class OtherProcessError(ValueError):
