@@ -58,12 +58,6 @@ def test_a_resumed_run_of_data_in_memory_asks_for_them_and_goes_on_with_them(tmp
     assert adapt(*data(), tmp_path / "run", resume=True).chosen == 2
 
 
-def test_a_finished_run_is_said_to_be_finished_whatever_else_is_given(tmp_path):
-    adapt(*data(), tmp_path / "run", **QUICK)
-    with pytest.raises(RunError, match="is finished"):
-        adapt(*data(), tmp_path / "run", resume=True, steps=5)
-
-
 def test_features_of_another_network_are_never_taken_from_the_cache():
     pair = make_pair(*data(images=True))
     torch.manual_seed(0)

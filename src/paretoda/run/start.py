@@ -149,10 +149,10 @@ def _read_resumed(
     """Return settings and inputs of the run that is resumed."""
     settings, given = directory.read_config()
     changed = {name: value for name, value in changes.items() if (name, value) != ("task", settings.task)}
-    if directory.model.exists():
-        raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
     if fixed := [name for name in changed if name not in _CHANGEABLE]:
         raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
+    if directory.model.exists():
+        raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
     return make_settings({**settings.model_dump(), **changed}), given
 
 
