@@ -46,7 +46,9 @@ def render_bench_page(
             (heading, [*table.columns, "average"], format_lines(table, style), make_notes(table, style))
             for heading, table in (("Chosen without target labels", chosen), ("After the last step", last))
         ],
-        "comparisons": [(heading, _compare_partners(chosen, partners, style)) for heading, partners in families if partners],
+        "comparisons": [
+            (heading, _compare_partners(chosen, partners, style)) for heading, partners in families if partners
+        ],
         "picture": draw_ranks(ranking) if ranking else "",
         "panels": draw_differences({name: tasks for name, tasks in apart.items() if tasks}),
         "costs": _measure_costs(runs, base),
