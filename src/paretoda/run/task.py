@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from paretoda.run.result import Run
 
 
-NOT_ONE_MODEL = "the mean of several runs is no model of its own: save each of them"
+NOT_ONE_MODEL = "the mean of several runs is not a model of its own: save each of them"
 NO_TARGET = "There is no target: the model was trained on the source alone, and nothing was adapted."
 
 
@@ -351,7 +351,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         progress: Progress | None,  # noqa: ARG002
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains: what `paretoda doctor` does."""
-        raise DataError(f"the doctor does not know data of {self.name}")
+        raise DataError(f"the doctor does not support data of {self.name}")
 
     def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
         """Open the data of a benchmark's task.
