@@ -45,7 +45,7 @@ def adapt(
         resume: Continue the run in `out`, with its own settings and, unless they are given, its own data.
         overwrite: Replace a run in `out`.
         after: Hooks, plain callables: `hook(steps_taken, report)` is called after every step.
-        callbacks: Functions that hear sentences and progress.
+        callbacks: Functions that receive sentences and progress.
         **settings: Any field of `Settings`: task="segmentation", method="dann", scheme="paretoda", steps=500, seed=0.
 
     Returns:
@@ -55,6 +55,8 @@ def adapt(
         SettingsError: A setting is unknown or does not fit the others.
         DataError: The data cannot be used.
         RunError: The directory cannot be used.
+        NonFiniteError: A loss, a gradient or a parameter has become NaN or infinite.
+        InterruptedRunError: Ctrl-C or SIGTERM; the run can be resumed.
 
     Example:
         >>> import numpy as np, paretoda
@@ -65,8 +67,14 @@ def adapt(
         >>> len(run.history), run.predict_proba(x[:3]).shape
         (4, (3, 2))
     """
-    folder = None if out is None else Path(out)
-    request = RunRequest(source, target, folder, resume, overwrite, settings)
+    request = RunRequest(
+        source=source,
+        target=target,
+        out=None if out is None else Path(out),
+        resume=resume,
+        overwrite=overwrite,
+        settings=settings,
+    )
     return execute(request, make_settings, find_task, after, callbacks)
 
 
@@ -108,5 +116,5 @@ def export_run(
         raise RunError(f"{path} is a directory; give a file with --out")
     task, predictor = load_run(directory.path, pick_device("cpu"))
     options = PredictOptions(preference=None if preference is None else tuple(preference))
-    program = task.program(task.adjust(predictor, options), transforms=transforms, refined=refined)
+    program = task.make_program(task.apply_options(predictor, options), transforms=transforms, refined=refined)
     return export_program(program, kind, path, say)

@@ -12,7 +12,7 @@ class SettingsError(ValueError):
 
 
 class RunError(ValueError):
-    """The directory of a run is not valid; the message says what to do."""
+    """A run cannot be started, resumed, loaded or used as requested; the message says what to do."""
 
 
 class WeightsError(ValueError):

@@ -152,9 +152,9 @@ class Snapshot:
 
     Args:
         source: Training part of the source, labelled.
-        held_out_source: The 10 % of the source that nothing was trained on, labelled.
+        held_out_source: The held-out part of the source, on which nothing is trained, labelled.
         target: Training part of the target.
-        held_out_target: The 10 % of the target that guides, unlabelled.
+        held_out_target: The held-out part of the target, which guides, unlabelled.
         model: Model that computed the features and logits, live or averaged, in evaluation mode.
         target_inputs: Function that returns the inputs of the target again, in batches, in the order of `target`.
 

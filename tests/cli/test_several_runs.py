@@ -99,4 +99,4 @@ def test_a_classifier_cannot_teach(finished, folders, tmp_path, inside):  # noqa
     given = ("--source", folders / "source", "--target", folders / "target", "--out", tmp_path / "run")
     end = inside("adapt", *given, *FDA, "--teachers", finished[0])
     assert "--teachers: the run in" in end.sentence
-    assert "only runs of one task have a mean, and this needs one" in end.sentence
+    assert "is one of classification; teachers are runs of segmentation" in end.sentence

@@ -108,7 +108,7 @@ def test_data_in_memory_cannot_be_opened_again(run):
 
 
 def test_a_predictor_without_options_is_itself(task, run):
-    assert task.adjust(run.model, PredictOptions()) is run.model
+    assert task.apply_options(run.model, PredictOptions()) is run.model
 
 
 def test_the_files_that_a_user_is_sent_to_are_there(task, run):
@@ -118,7 +118,7 @@ def test_the_files_that_a_user_is_sent_to_are_there(task, run):
 
 
 def test_the_exported_module_computes_what_the_predictor_does(task, run):
-    program = task.program(run.model, transforms=False, refined=False)
+    program = task.make_program(run.model, transforms=False, refined=False)
     raw = program.draw_raw(2, program.raw_size, seed=0)
     found = dict(zip(program.output_names, program.module(program.inputs(raw)), strict=True))
     np.testing.assert_allclose(found["probabilities"].numpy(), program.predict(raw)["probabilities"], atol=1e-5)

@@ -184,13 +184,13 @@ def test_negative_transfer_is_a_warning_and_a_stop_is_an_interrupt(toy, small, m
     def worse(*_given, **_settings):
         return Run(**{**vars(run), "negative_transfer": "Adaptation may have made the model worse."})
 
-    monkeypatch.setattr("paretoda.api.adapt", worse)
+    monkeypatch.setattr("paretoda.estimator.estimators.adapt", worse)
     with pytest.warns(NegativeTransferWarning, match="made the model worse"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)
 
     def stopped(*_given, **_settings):
         raise InterruptedRunError("stopped after 3 of 6 steps")
 
-    monkeypatch.setattr("paretoda.api.adapt", stopped)
+    monkeypatch.setattr("paretoda.estimator.estimators.adapt", stopped)
     with pytest.raises(KeyboardInterrupt, match="3 of 6"):
         ParetoDAClassifier(**small).fit(toy.xs, toy.ys, toy.xt)

@@ -104,7 +104,7 @@ def test_a_write_that_fails_leaves_both_earlier_checkpoints(two, monkeypatch):
     def full(_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("paretoda.io.files.sync_file", full)
+    monkeypatch.setattr("paretoda.training.checkpoint.sync_file", full)
     with pytest.raises(OSError, match="No space") as caught:
         save_checkpoint(two, trained(), 5)
     assert caught.value.filename == str(two)

@@ -16,6 +16,10 @@ from numpy.typing import NDArray
 from paretoda.errors import DataError
 
 Array = NDArray[np.float64]
+Adaptation = Literal["subspace", "components", "transport"]
+Scaling = Literal["none", "centred", "z-scored", "coral"]
+Baseline = Callable[[NDArray[Any], NDArray[np.int64], NDArray[Any], int], Array]
+"""Maps features and labels of the source, features of the target and K to the target's probabilities, shape (n, K)."""
 
 
 def keep_unscaled(source: Array, target: Array) -> tuple[Array, Array]:
@@ -49,9 +53,6 @@ def coral(source: Array, target: Array, ridge: float = 1.0) -> tuple[Array, Arra
     own, other = (np.cov(x, rowvar=False) + ridge * np.eye(x.shape[1]) for x in (source, target))
     moved: Array = source @ fractional_matrix_power(own, -0.5).real @ fractional_matrix_power(other, 0.5).real
     return moved, target
-
-
-Adaptation = Literal["subspace", "components", "transport"]
 
 
 def skada_regression(
@@ -107,11 +108,6 @@ def skada_regression(
     probabilities = np.zeros((len(points), classes))
     probabilities[:, np.unique(labels)] = found
     return probabilities
-
-
-Scaling = Literal["none", "centred", "z-scored", "coral"]
-Baseline = Callable[[NDArray[Any], NDArray[np.int64], NDArray[Any], int], Array]
-"""Maps features and labels of the source, features of the target and K to the target's probabilities, shape (n, K)."""
 
 
 _SCALINGS: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {

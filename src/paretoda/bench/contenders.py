@@ -26,6 +26,8 @@ from paretoda.tasks.suites import Suite
 
 ORACLE = "oracle"
 """Key among the settings of a contender: it is trained on the target with its labels, as an upper bound."""
+GRID = (0.1, 0.3, 1.0)
+"""Weights of the alignment, and of all losses on the target together; the source loss has the weight 1."""
 
 
 @dataclass(frozen=True)
@@ -227,10 +229,6 @@ def make_baseline(kind: object, name: str | None = None) -> Contender:
     if not isinstance(kind, str) or kind not in BASELINES:
         raise SettingsError(unknown("baseline", str(kind), BASELINES))
     return Contender(name or kind, {"baseline": kind})
-
-
-GRID = (0.1, 0.3, 1.0)
-"""Weights of the alignment, and of all losses on the target together; the source loss has the weight 1."""
 
 
 def list_weight_variants(settings: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -19,6 +19,8 @@ Progress = Callable[[int, int], None]
 
 _PLANNED = ("name", "judge")
 """Entries of a line that come from the plan and do not decide the result."""
+RunJob = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
+"""Runs a job, given the folder of the data, one for unpacked archives and hooks; returns its whole line."""
 
 
 class Job(Protocol):
@@ -41,8 +43,6 @@ class Job(Protocol):
 
 
 AnyJob = TypeVar("AnyJob", bound=Job)
-RunJob = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
-"""Runs a job, given the folder of the data, one for unpacked archives and hooks; returns its whole line."""
 
 
 @dataclass(frozen=True)

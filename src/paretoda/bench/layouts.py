@@ -1,4 +1,4 @@
-"""The published benchmarks on disk: domains, classes and image counts, their usual layouts, and a check of a copy."""
+"""The published benchmarks on disk: domains, classes, image counts, where people keep them, and a check of a copy."""
 
 from __future__ import annotations
 
@@ -17,6 +17,17 @@ from paretoda.data.open.lists import open_list
 from paretoda.data.samples import labels_from_names, shorten_names
 from paretoda.errors import DataError
 from paretoda.io.toml import read_toml
+
+_HOMES = {
+    "office31": ("office31", "office", "domainadaptationimages", "originalimages"),
+    "office-home": ("officehome", "officehomedataset", "officehomedataset10072016"),
+    "visda2017": ("visda2017", "visda", "visda17", "visdac"),
+}
+"""Suite -> usual names of its folder, in lower case and without punctuation."""
+_LISTS = "image_list"
+_ARCHIVES = (".zip", ".tar", ".tgz", ".gz")
+DomainProgress = Callable[[str, int, int], None]
+"""Called with the name of a domain, the number of its files that have been examined, and their total."""
 
 
 @dataclass(frozen=True)
@@ -53,16 +64,6 @@ def find_facts(suite: str) -> Facts:
     if suite not in facts:
         raise DataError(f"{unknown('benchmark with known numbers', suite, facts)} Or give --source and --target")
     return facts[suite]
-
-
-_HOMES = {
-    "office31": ("office31", "office", "domainadaptationimages", "originalimages"),
-    "office-home": ("officehome", "officehomedataset", "officehomedataset10072016"),
-    "visda2017": ("visda2017", "visda", "visda17", "visdac"),
-}
-"""Suite -> usual names of its folder, in lower case and without punctuation."""
-_LISTS = "image_list"
-_ARCHIVES = (".zip", ".tar", ".tgz", ".gz")
 
 
 @dataclass(frozen=True)
@@ -188,10 +189,6 @@ def _open_named_list(file: Path) -> FileSamples:
 
 def _simplify(name: str) -> str:
     return re.sub(r"[^a-z0-9]", "", name.lower())
-
-
-DomainProgress = Callable[[str, int, int], None]
-"""Called with the name of a domain, the number of its files that have been examined, and their total."""
 
 
 @dataclass(frozen=True)

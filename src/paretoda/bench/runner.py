@@ -26,6 +26,8 @@ STEP = "step"
 """Message of a worker after every step; its message at the end of a run is a row."""
 _PATIENCE = 5.0
 """Seconds that a worker has to exit before it is killed."""
+TRIES = 3
+"""How often a run is tried whose worker dies."""
 
 
 class Worker:
@@ -127,10 +129,6 @@ def execute_or_fail(execution: Execution, job: Job, after: Sequence[After] = ())
         expected = isinstance(error, (ValueError, OSError))
         where = "" if expected else f" ({Path(frame.filename).name}, line {frame.lineno})"
         return make_failed_row(job, f"{type(error).__name__}: {' '.join(str(error).split())}{where}")
-
-
-TRIES = 3
-"""How often a run is tried whose worker dies."""
 
 
 def run_local(bench: Bench, processes: int, progress: Progress | None = None) -> list[Row]:

@@ -18,6 +18,10 @@ _PROTOCOL: dict[str, Any] = {"image_size": 224, "augment": "standard", "lr": 0.0
 """From the paper's appendix, which does not state batch size and number of steps; presets have these and others."""
 _VISDA_SETTINGS = {"backbone": "resnet101", **_PROTOCOL, "augment": "flip"}
 """On VisDA-2017 the released script and TLL train on the middle of the images."""
+_OFFICE = {"A": "amazon", "C": "caltech10", "D": "dslr", "W": "webcam"}
+_PACS = {"A": "art_painting", "C": "cartoon", "P": "photo"}
+_LENET = {"backbone": "lenet", "image_size": 28}
+_NOT_IN_MNIST_M = 54_000
 
 
 def _domains(suite: str, **names: str) -> dict[str, Part]:
@@ -49,12 +53,6 @@ PAPER_SUITES: dict[str, Suite] = {
     ),
 }
 """Name -> suite."""
-
-
-_OFFICE = {"A": "amazon", "C": "caltech10", "D": "dslr", "W": "webcam"}
-_PACS = {"A": "art_painting", "C": "cartoon", "P": "photo"}
-_LENET = {"backbone": "lenet", "image_size": 28}
-_NOT_IN_MNIST_M = 54_000
 
 
 def _features(folder: str, domains: Mapping[str, str], kind: str) -> dict[str, SuiteTask]:

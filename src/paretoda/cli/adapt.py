@@ -18,7 +18,7 @@ from paretoda.cli.options import Json, Preset, Quiet, read_settings, with_settin
 from paretoda.core.options import unknown
 from paretoda.errors import DataError, SettingsError
 from paretoda.io.toml import read_toml
-from paretoda.run.presets import PRESET, expand_preset
+from paretoda.run.presets import PRESET, expand_preset, split_method
 from paretoda.run.settings import SETTINGS
 
 if TYPE_CHECKING:
@@ -82,10 +82,7 @@ def _drop_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) -> 
 
     Either may be part of a method such as "dann+im".
     """
-    kept = dict(values)
-    alignment, plus, loss = str(kept.get("method", "")).partition("+")
-    if plus:
-        kept |= {"method": alignment, "target_loss": loss}
+    kept = split_method(values)
     if "target_loss" in given or "+" in str(given.get("method", "")):
         kept.pop("target_loss", None)
     return kept
@@ -96,12 +93,11 @@ def _expand_given_preset(given: Mapping[str, Any], values: Mapping[str, Any]) ->
 
     The method of the file decides which parts of the preset apply if the command line names none.
     """
-    alignment, plus, loss = str(given.get("method", "")).partition("+")
-    separate = {**given, "method": alignment, "target_loss": loss} if plus else given
+    separate = split_method(given)
     whole = expand_preset(separate)
     if "method" in whole or "method" not in values:
         return whole
-    return expand_preset({"method": str(values["method"]).partition("+")[0], **separate})
+    return expand_preset({"method": split_method(values)["method"], **separate})
 
 
 def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bool, overwrite: bool) -> Run:

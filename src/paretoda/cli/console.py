@@ -27,6 +27,10 @@ LONGEST_SENTENCE = 2000
 """Characters of a sentence; the middle of a longer one is left out."""
 
 _KEPT = "\n\t"
+_WORTH_A_LINE = 2.0
+"""Seconds; a shorter job gets no line in a log."""
+_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Characters that JSON does not escape, but that a terminal might act on or refuse."""
 
 
 def escape_controls(text: str, keep: str = _KEPT) -> str:
@@ -55,10 +59,6 @@ def _is_control(letter: str) -> bool:
 def _escape(letter: str) -> str:
     number = ord(letter)
     return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 65536 else f"\\U{number:08x}"
-
-
-_WORTH_A_LINE = 2.0
-"""Seconds; a shorter job gets no line in a log."""
 
 
 class Progress:
@@ -143,10 +143,6 @@ class _After:
 
     def __call__(self, taken: int, report: Report) -> None:
         self._progress(self._what, taken, self._total, str(report))
-
-
-_UNSAFE = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
-"""Characters that JSON does not escape, but that a terminal might act on or refuse."""
 
 
 class Console:

@@ -19,6 +19,24 @@ _NO_ENTRY = {
     "source-only": "No alignment: the source alone, the baseline.",
     "none": "No target loss.",
 }
+_FIELDS = {
+    "methods": "method",
+    "schemes": "scheme",
+    "target-losses": "target_loss",
+    "guides": "guide",
+    "validators": "select",
+    "backbones": "backbone",
+}
+"""Kind of name -> the setting that takes it."""
+_NOTES = {
+    "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
+    "target-losses": "It may be part of the method: --method dann+im means --method dann --target-loss im.",
+    "guides": "Schemes without a guide do not read it.",
+    "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
+    "validators": "--select takes one of these, or 'last'.",
+    "tables": "For segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
+    "presets": "Options besides --preset take precedence; the run's config.toml lists every setting.",
+}
 
 
 def list_names(
@@ -96,17 +114,6 @@ def _tables() -> dict[str, str]:
     return TABLE_DESCRIPTIONS
 
 
-_FIELDS = {
-    "methods": "method",
-    "schemes": "scheme",
-    "target-losses": "target_loss",
-    "guides": "guide",
-    "validators": "select",
-    "backbones": "backbone",
-}
-"""Kind of name -> the setting that takes it."""
-
-
 def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
     """Return name -> line of a table that every task has its own of, and the default."""
     from paretoda.evaluation.validators import ENSEMBLE
@@ -135,13 +142,3 @@ _TABLES: dict[str, Callable[[], dict[str, str]]] = {
     "tables": _tables,
 }
 """Kinds of names that do not depend on the task."""
-
-_NOTES = {
-    "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
-    "target-losses": "It may be part of the method: --method dann+im means --method dann --target-loss im.",
-    "guides": "Schemes without a guide do not read it.",
-    "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
-    "validators": "--select takes one of these, or 'last'.",
-    "tables": "For segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
-    "presets": "Options besides --preset take precedence; the run's config.toml lists every setting.",
-}

@@ -16,6 +16,21 @@ from paretoda.run.settings import SETTINGS, Setting
 from paretoda.tasks import TASKS
 
 _CHOICES = f"[{'|'.join(TASKS)}]"
+Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
+Preset = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="settings of the paper or of a code (`paretoda list presets`); all others take precedence"
+    ),
+]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
+RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
+Preference = Annotated[
+    str | None, typer.Option(metavar="X,Y,…", help="weight of each loss, for a run of the scheme 'hypernetwork'")
+]
+_COMMA = re.compile(r",(?![^\[\]]*\])")
+"""A comma outside of square brackets; inside, it belongs to a value: `target.prior=[0.7,0.2,0.1]`."""
 
 
 def _check_task(name: str) -> str:
@@ -25,26 +40,10 @@ def _check_task(name: str) -> str:
     return name
 
 
-Json = Annotated[bool, typer.Option("--json", help="print one machine-readable last line on stdout")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="show errors only")]
-Preset = Annotated[
-    str | None,
-    typer.Option(
-        metavar="NAME", help="settings of the paper or of a code (`paretoda list presets`); all others take precedence"
-    ),
-]
 Task = Annotated[
     str,
     typer.Option(metavar=_CHOICES, callback=_check_task, help="what is classified: images or pixels"),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
-RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
-Preference = Annotated[
-    str | None, typer.Option(metavar="X,Y,…", help="weight of each loss, for a run of the scheme 'hypernetwork'")
-]
-
-_COMMA = re.compile(r",(?![^\[\]]*\])")
-"""A comma outside of square brackets; inside, it belongs to a value: `target.prior=[0.7,0.2,0.1]`."""
 
 
 def split(text: str | None) -> tuple[str, ...]:

@@ -84,7 +84,7 @@ def load_predictor(runs: Sequence[Path], options: PredictOptions) -> tuple[Any, 
 
     options = replace(options, runs=len(runs))
     task, predictor = load_ensemble(runs, pick_device("auto"))
-    return task, task.adjust(predictor, options), options
+    return task, task.apply_options(predictor, options), options
 
 
 def console_callbacks(console: Console) -> Callbacks:

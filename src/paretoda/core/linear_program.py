@@ -1,7 +1,7 @@
 """The small linear programme of Eq. 6: max c·w over the simplex subject to A w >= r, solved exactly.
 
 There are three solvers, by size: a clipped triangle (m <= 3), all vertices (m <= 6), HiGHS (more). Rows and objective
-are scaled first: without it every solver errs when gradients differ by 1e4 (optimisation.md §3a).
+are scaled first: without it every solver errs when gradients differ by 1e4.
 """
 
 from __future__ import annotations

@@ -10,6 +10,8 @@ import numpy as np
 from paretoda.core.problem import Matrix, Problem, Vector
 from paretoda.core.simplex import onto_simplex
 
+Normalise: TypeAlias = Literal["none", "l2", "loss", "loss+"]
+
 
 @dataclass(frozen=True, eq=False)
 class Directions:
@@ -48,9 +50,6 @@ def directions(gram: Matrix) -> Directions:
     values, vectors = np.linalg.eigh(angles)
     factor: Matrix = np.sqrt(np.maximum(values, 0.0))[:, None] * vectors.T
     return Directions(norms / longest if longest > 0 else norms, angles, factor)
-
-
-Normalise: TypeAlias = Literal["none", "l2", "loss", "loss+"]
 
 
 def scale_factors(problem: Problem, by: Normalise) -> Vector:

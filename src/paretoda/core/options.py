@@ -7,6 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import TypeVar
 
+Options = Mapping[str, object]
+"""Settings of a part by name."""
+Part = TypeVar("Part")
+
 
 def hint(name: str, known: Iterable[str]) -> str:
     """Suggest the nearest known name as a question, or list all.
@@ -30,12 +34,6 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> str:
         "there is no scheme 'mgd'; did you mean 'mgda'?"
     """
     return f"there is no {kind} {name!r}; {hint(name, known)}"
-
-
-Options = Mapping[str, object]
-"""Settings of a part by name."""
-
-Part = TypeVar("Part")
 
 
 def with_options(name: str, factory: Callable[..., Part], given: Options, options: Options | None) -> Part:

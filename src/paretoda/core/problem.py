@@ -16,6 +16,8 @@ _ROUNDING = 1e-3
 """Tolerance of symmetry and Cauchy-Schwarz in a Gram matrix, relative to the norms: half-precision rounding."""
 _UNDERFLOW = 1e-300
 """Amount by which a squared norm may be too small, because the squares of tiny entries are 0 in float64."""
+SMALLEST_LOSS = 1e-8
+"""Smallest loss; smaller ones are raised to it, for schemes that divide by losses or take logarithms."""
 
 
 class ProblemError(ValueError):
@@ -102,9 +104,6 @@ __all__ = [
     "Weights",
     "reads_guide",
 ]
-
-SMALLEST_LOSS = 1e-8
-"""Smallest loss; smaller ones are raised to it, for schemes that divide by losses or take logarithms."""
 
 
 class GuideMissingError(ValueError):

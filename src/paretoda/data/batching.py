@@ -13,6 +13,8 @@ from torch import Tensor
 from paretoda.core.seeds import derive_seed
 from paretoda.distributed.collectives import Processes
 
+Positions = NDArray[np.int64]
+
 
 class BatchGenerator(torch.Generator):
     """Random generator for a batch of which this process reads a share; `draw_per_sample` draws for all of the batch.
@@ -59,9 +61,6 @@ def draw_per_sample(
     total = [generator.total if place == axis else size for place, size in enumerate(shape)]
     share = generator.share
     return torch.rand(total, generator=generator, dtype=dtype).narrow(axis, share.start, share.stop - share.start)
-
-
-Positions = NDArray[np.int64]
 
 
 @lru_cache(maxsize=512)

@@ -25,6 +25,7 @@ from paretoda.types import Progress
 _SMALL = 64
 _PHOTO = 224
 _DEFAULTS = PairSettings()
+Limited = TypeVar("Limited", bound=BatchSettings)
 
 
 def make_pair(
@@ -81,9 +82,6 @@ def make_pair(
         notes=(*labelled.notes, *unlabelled.notes, *_describe_classes(labels), *lowered, *said),
         workers=count_threads(settings.reading, labelled, unlabelled),
     )
-
-
-Limited = TypeVar("Limited", bound=BatchSettings)
 
 
 def limit_batch_size(settings: Limited, largest: int, what: str) -> tuple[Limited, list[str]]:

@@ -61,7 +61,7 @@ class Pair(ABC):
     workers: int = 0
 
     snapshot_batch: ClassVar[int]
-    """Samples at a time where a model looks at whole sets."""
+    """Samples in a batch where a model evaluates whole sets."""
 
     @property
     @abstractmethod

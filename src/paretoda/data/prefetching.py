@@ -20,6 +20,10 @@ from paretoda.errors import DataError
 
 _MOST = 8
 """Largest default number of threads; with more, Python's lock slows down the reading of small images."""
+_PIECE = 32
+"""Rows that one thread makes at a time where a whole set is read."""
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,6 @@ def spare_cores() -> int:
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     here = os.environ.get("LOCAL_WORLD_SIZE", "1")  # set by torchrun
     return min(_MOST, max(0, cores // max(1, int(here) if here.isdecimal() else 1) - 1))
-
-
-_PIECE = 32
-"""Rows that one thread makes at a time where a whole set is read."""
-
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 
 
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:

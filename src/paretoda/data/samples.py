@@ -16,6 +16,14 @@ from paretoda.errors import DataError
 
 _SHOWN = 5
 _DIGITS = 18  # a longer number is taken for a name: Python refuses to parse thousands of digits
+Kind = Literal["features", "images"]
+Index: TypeAlias = "Sequence[int] | NDArray[np.int64]"
+Image8: TypeAlias = NDArray[np.uint8]
+"""One image, shape (h, w) where it is grey or (h, w, 3)."""
+Raw: TypeAlias = "NDArray[Any] | Sequence[Image8]"
+"""Features (n, d) float32, or images: one uint8 array (n, h, w[, 3]), or a list of arrays of several sizes."""
+INSPECTED = 16
+"""Number of samples that are inspected to learn what the images are like."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,17 +139,6 @@ def shorten_names(names: Sequence[str]) -> str:
 
 def _is_integer(text: str) -> bool:
     return len(text) <= _DIGITS and text.removeprefix("-").isdecimal() and text.isascii()
-
-
-Kind = Literal["features", "images"]
-Index: TypeAlias = "Sequence[int] | NDArray[np.int64]"
-Image8: TypeAlias = NDArray[np.uint8]
-"""One image, shape (h, w) where it is grey or (h, w, 3)."""
-Raw: TypeAlias = "NDArray[Any] | Sequence[Image8]"
-"""Features (n, d) float32, or images: one uint8 array (n, h, w[, 3]), or a list of arrays of several sizes."""
-
-INSPECTED = 16
-"""Number of samples that are inspected to learn what the images are like."""
 
 
 class SampleSet(Protocol):

@@ -24,6 +24,9 @@ from paretoda.errors import DataError
 from paretoda.io.limits import LONGEST_SIDE
 
 CROPS = 10
+_RATIO = 4 / 3
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+"""Mean and deviation of ImageNet's pixels in 0..1."""
 
 
 def ten_crops(images: Tensor, size: int) -> Tensor:
@@ -39,9 +42,6 @@ def ten_crops(images: Tensor, size: int) -> Tensor:
     places = ((0, 0), (0, last), (last, 0), (last, last), (middle, middle))
     views = [images[..., top : top + size, left : left + size] for top, left in places]
     return torch.stack([*views, *(view.flip(-1) for view in views)], dim=1)
-
-
-_RATIO = 4 / 3
 
 
 def random_crops(
@@ -107,10 +107,6 @@ def grey(images: Tensor) -> Tensor:
 def blend(images: Tensor, towards: Tensor, factor: Tensor) -> Tensor:
     """Mix of two images: `towards` at factor 0, `images` at 1, beyond them above 1; values stay in 0..1."""
     return torch.lerp(towards, images, factor).clamp_(0, 1)
-
-
-IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
-"""Mean and deviation of ImageNet's pixels in 0..1."""
 
 
 class Transform(Protocol):

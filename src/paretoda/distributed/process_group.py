@@ -21,6 +21,13 @@ from torch.distributed.rendezvous import rendezvous
 from paretoda.distributed.collectives import LostProcessError, Processes, current_processes
 from paretoda.errors import SettingsError
 
+Made = TypeVar("Made")
+_PATIENCE = timedelta(hours=2)
+"""Time limit for a process that is busy, for example with the features of a frozen backbone; a dead one is noticed."""
+_SOON = timedelta(seconds=5)
+_open_groups: list[Messages] = []
+_runs = count()
+
 
 def process_name(rank: int, size: int) -> str:
     """Name of a process in messages."""
@@ -72,15 +79,6 @@ class Messages:
             names = " and ".join(process_name(lost, size) for lost in silent)
             return f"{names} ended without a word (killed, or out of memory)", first
         return "all processes were told to stop (SIGTERM)", first
-
-
-Made = TypeVar("Made")
-
-_PATIENCE = timedelta(hours=2)
-"""Time limit for a process that is busy, for example with the features of a frozen backbone; a dead one is noticed."""
-_SOON = timedelta(seconds=5)
-_open_groups: list[Messages] = []
-_runs = count()
 
 
 class OtherProcessError(ValueError):

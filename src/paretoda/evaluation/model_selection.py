@@ -16,6 +16,10 @@ ENSEMBLE = ("im", "mixval", "dev")
 the model between samples, `dev` the labelled errors transferred to the target. The others repeat one of these (`bnm`,
 `corr-c` and half of `transfer-score` are close to `im`), do not use the target (`source-risk`) or favour collapse
 (`entropy`, `snd`). The choice follows from this argument, not from target labels."""
+COMPARABLE = ("im", "bnm", "corr-c", "mixval")
+"""Validators whose scores are comparable between two models on one target."""
+MARGIN = 0.01
+"""Relative difference below which two scores count as equal."""
 
 
 @dataclass(frozen=True)
@@ -113,13 +117,6 @@ def _sentence(members: tuple[str, ...], index: int, votes: Mapping[str, int], na
     camps = {vote: [name for name in others if others[name] == vote] for vote in others.values()}
     against = join_words([f"{join_words(camp)} would take {names[vote]}" for vote, camp in camps.items()])
     return f"By {by}: {names[index]}; the validators disagree: {against}."
-
-
-COMPARABLE = ("im", "bnm", "corr-c", "mixval")
-"""Validators whose scores are comparable between two models on one target."""
-
-MARGIN = 0.01
-"""Relative difference below which two scores count as equal."""
 
 
 def negative_transfer_warning(adapted: Mapping[str, float], source_only: Mapping[str, float]) -> str | None:

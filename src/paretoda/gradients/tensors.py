@@ -22,6 +22,9 @@ from paretoda.gradients.vjp import FeaturePasses, vjp
 Parameters: TypeAlias = nn.Module | Iterable[Tensor]
 Metric: TypeAlias = Optimizer | Mapping[Tensor, float] | None
 Voting: TypeAlias = Literal["all", "last"] | Parameters
+Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
+Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
+Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
 
 
 def trainable_parameters(parameters: Parameters) -> list[Tensor]:
@@ -130,11 +133,6 @@ def rate_multipliers(parameters: Sequence[Tensor], metric: Metric) -> list[float
         raise ValueError(f"metric has a negative learning rate, {min(found)}")
     largest = max(found)
     return [rate / largest for rate in found] if largest > 0 else [1.0] * len(found)
-
-
-Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
-Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
-Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
 
 
 @dataclass(frozen=True, eq=False)

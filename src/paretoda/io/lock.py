@@ -43,7 +43,7 @@ def lock_directory(directory: Path, job: str) -> Iterator[None]:
         try:
             yield
         finally:
-            path.unlink(missing_ok=True)  # still locked: who opened it meanwhile finds another file under its name
+            path.unlink(missing_ok=True)  # still locked: whoever has opened it finds another file at its name
 
 
 def _open_locked(path: Path, job: str) -> FileIO:
@@ -73,6 +73,6 @@ def _is_at(file: FileIO, path: Path) -> bool:
 
 
 def _holder(file: FileIO) -> str:
-    """Return who holds the lock; the holder may not have written its name yet."""
+    """Return a description of the process that holds the lock, which may not have written its name yet."""
     file.seek(0)
     return file.read(200).decode("utf-8", errors="replace").strip() or "another process"

@@ -14,6 +14,9 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from paretoda.distributed.collectives import BatchSplit
 from paretoda.distributed.layers import split_batch
 
+_Statistics: TypeAlias = list[tuple[int, Tensor, Tensor]]
+"""For each part: the number of values per channel, their mean and their mean squared deviation."""
+
 
 def encode(
     encoder: nn.Module,
@@ -130,10 +133,6 @@ def _running_statistics(module: nn.Module) -> Iterator[None]:
     finally:
         for layer, (training, mean, variance) in zip(layers, before, strict=True):
             layer.training, layer.running_mean, layer.running_var = training, mean, variance
-
-
-_Statistics: TypeAlias = list[tuple[int, Tensor, Tensor]]
-"""For each part: the number of values per channel, their mean and their mean squared deviation."""
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from paretoda.models.weights import RANDOM
 from paretoda.types import Model
 
 _HIDDEN = 512
+_BACKBONE = "encoder.backbone."
 
 
 @dataclass(frozen=True)
@@ -103,9 +104,6 @@ class Classifier(Model):
         for part in self.modules():
             if isinstance(part, Hypernetwork):
                 part.prefer(given / given.sum())
-
-
-_BACKBONE = "encoder.backbone."
 
 
 def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Sequential:

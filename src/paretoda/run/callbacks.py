@@ -1,4 +1,4 @@
-"""Callbacks of a run: who hears its sentences and its progress, besides the hooks after every step."""
+"""Callbacks of a run: functions that receive its sentences and its progress."""
 
 from __future__ import annotations
 

@@ -32,7 +32,9 @@ def execute(
         make_settings: Checks settings and completes them with defaults.
         find_task: Returns the task of a name.
         after: Hooks that are called after every step.
-        callbacks: Hear sentences and progress.
+        callbacks: Receive sentences and progress.
+
+    The engine is handed the functions that know the tasks, because it imports none of them.
     """
     with process_group() as processes, ExitStack() as stack:
         starting = start_run(request, make_settings, first=processes.rank == 0)
@@ -40,14 +42,14 @@ def execute(
         settings, directory = started.settings, started.directory
         task = find_task(settings.task)
 
-        def prepare() -> tuple[Inputs, Step]:
+        def open_and_build() -> tuple[Inputs, Step]:
             device = pick_device(device_of_rank(settings.device, processes))
             opened = task.open(settings, started.source, started.target, device, callbacks, resuming=started.resumes)
             return opened, build_step(task, settings, opened.pair, device, processes)
 
-        inputs, step = run_on_all_ranks(processes, prepare, first_alone=settings.frozen)
-        if processes.rank == 0:
-            started.create_directory()
+        # The first process computes the features of a frozen backbone; the others read them from the cache.
+        inputs, step = run_on_all_ranks(processes, open_and_build, first_alone=settings.frozen)
+        run_on_all_ranks(processes, lambda: started.create_directory() if processes.rank == 0 else None)
         inputs = run_on_all_ranks(processes, lambda: task.prepare(settings, inputs, step, directory, callbacks))
         for note in describe_memory(settings, step.model):
             callbacks.notify(note)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from paretoda.evaluation.model_selection import Choice
 from paretoda.evaluation.validators import negative_transfer_warning
 from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
@@ -37,26 +38,19 @@ def finish_run(
         task: Task of the run.
         settings: Settings of the run.
         inputs: Data of the run.
-        trained: What training has left behind.
-        callbacks: Hear the sentences.
+        trained: Result of the training.
+        callbacks: Receive the sentences.
         path: Directory of the run; None: nothing is written.
     """
     step, candidates, pair = trained.step, trained.candidates, inputs.pair
     last = task.predictor(step, inputs)
     choice = candidates.choice()
-    found = [
-        describe_skipped_steps(trained.history),
-        describe_label_shift(step.objectives.values(), pair.classes),
-        *task.sentences(step.objectives.values()),
-    ]
+    sentences = _describe_training(task, trained, pair.classes, choice)
+    for sentence in sentences:
+        callbacks.notify(sentence)
     index = len(candidates.taken) - 1
     if choice is not None:
         index = choice.index
-        found.append(choice.sentence)
-    sentences = [sentence for sentence in found if sentence is not None]
-    for sentence in sentences:
-        callbacks.notify(sentence)
-    if choice is not None:
         candidates.put_back(index, step)
     snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
     scores = _score(task, snapshot) if inputs.has_target else {}
@@ -81,6 +75,20 @@ def finish_run(
     )
 
 
+def _describe_training(
+    task: Task[Any, Any], trained: Trained, classes: tuple[str, ...], choice: Choice | None
+) -> list[str]:
+    """Return what the user should know about the training and the choice of the model."""
+    objectives = trained.step.objectives.values()
+    found = [
+        describe_skipped_steps(trained.history),
+        describe_label_shift(objectives, classes),
+        *task.describe_objectives(objectives),
+        None if choice is None else choice.sentence,
+    ]
+    return [sentence for sentence in found if sentence is not None]
+
+
 def _score(task: Task[Any, Any], snapshot: Snapshot) -> dict[str, float]:
     return {name: make()(snapshot) for name, make in task.tables.validators.items()}
 
@@ -100,7 +108,14 @@ def _compare_with_source_only(
         return None
     plain = source_only(settings)
     untrained = build_step(task, plain, pair, step.device, step.processes)
-    reference = train(plain, pair, untrained, after=callbacks.reference).step
+    reference = train(
+        plain,
+        pair,
+        untrained,
+        after=callbacks.reference,
+        say=callbacks.notify,
+        validators=task.tables.validators,
+    ).step
     snapshot = take_snapshot(pair, reference.model, reference.device, processes=reference.processes)
     return negative_transfer_warning(scores, _score(task, snapshot))
 
@@ -115,7 +130,7 @@ def write_results(
         directory: Directory of the run.
         run: A finished run.
         inputs: Data of the run.
-        callbacks: Hear the progress.
+        callbacks: Receive the progress.
     """
     task.write_predictions(directory, run, inputs, callbacks)
     write_text(directory.table, metrics_table(run.history))

@@ -56,7 +56,9 @@ class TolerantStep:
             return Report(names, np.full(len(names), np.nan), equal(len(names)), Move.SKIPPED, finite=False)
 
 
-def explain_failure(error: NonFiniteError, taken: int, steps: int, skipped: int) -> NonFiniteError:
+def explain_failure(
+    error: NonFiniteError, taken: int, steps: int, skipped: int, *, resumable: bool = True
+) -> NonFiniteError:
     """Return the error that ends a run, with what to do.
 
     Args:
@@ -64,15 +66,19 @@ def explain_failure(error: NonFiniteError, taken: int, steps: int, skipped: int)
         taken: Number of steps taken so far.
         steps: Number of steps of the run.
         skipped: Number of steps that were left out.
+        resumable: Whether there is a checkpoint to continue from.
     """
     if isinstance(error, DivergedError):
         return error
     if isinstance(error, ExhaustedScaleError):
         return NonFiniteError(f"{error}; this was step {taken + 1} of {steps}")
     before = f" after {skipped} were skipped" if skipped else ""
+    again = (
+        f", or continue from the last checkpoint with --resume --skip-nonfinite {max(10, 2 * skipped)}, which skips up "
+        "to that many such steps"
+    )
     return NonFiniteError(
-        f"{error}; this was step {taken + 1} of {steps}{before}; {_ADVICE}, or continue from the last checkpoint with "
-        f"--resume --skip-nonfinite {max(10, 2 * skipped)}, which skips up to that many such steps"
+        f"{error}; this was step {taken + 1} of {steps}{before}; {_ADVICE}{again if resumable else ''}"
     )
 
 

@@ -99,3 +99,13 @@ def _all_options(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str
         return {}
     options = [*below.get("options", ()), *above.get("options", ())]
     return {"options": tuple(options)} if options else {}
+
+
+def split_method(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings in which a method such as "dann+tcm" is a method and a target loss.
+
+    Args:
+        values: Settings by name.
+    """
+    method, plus, loss = str(values.get("method", "")).partition("+")
+    return {**values, "method": method, "target_loss": loss} if plus else dict(values)

@@ -20,13 +20,13 @@ from paretoda.training.checkpoint import has_checkpoint
 from paretoda.training.seeding import deterministic_algorithms
 
 _CHANGEABLE = ("skip_nonfinite", "track")
-"""Settings that may change when a run is resumed: they decide nothing, or nothing before the run would have stopped."""
+"""Settings that may change when a run is resumed, because they cannot affect the steps already taken."""
 
 
 MakeSettings = Callable[[Mapping[str, Any]], Settings]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class RunRequest:
     """What the user asks for.
 
@@ -57,7 +57,8 @@ class StartedRun:
         target: Unlabelled data; None: the source is alone.
         directory: Directory of the run; None: nothing is written.
         request: What the user asked for.
-        lock: Holds the lock of the directory, from the moment on that the directory exists.
+        resources: Releases the lock of the directory when the run ends.
+        locked: Whether this process holds the lock of the directory already.
     """
 
     settings: Settings
@@ -65,7 +66,8 @@ class StartedRun:
     target: Any
     directory: RunDirectory | None
     request: RunRequest
-    lock: ExitStack
+    resources: ExitStack
+    locked: bool
 
     @property
     def resumes(self) -> bool:
@@ -73,13 +75,17 @@ class StartedRun:
         return self.request.resume and self.directory is not None and has_checkpoint(self.directory.checkpoint)
 
     def create_directory(self) -> None:
-        """Create the directory of a new run, unless another process has been quicker."""
+        """Create and lock the directory of a new run.
+
+        Raises:
+            RunError: Another run has taken the directory since this one started.
+        """
         if self.directory is None or self.request.resume:
             return
-        if not self.directory.path.exists():
-            self.directory.path.mkdir(parents=True)
-            self.lock.enter_context(_remove_if_empty(self.directory.path))
-            self.lock.enter_context(lock_directory(self.directory.path, "a run"))
+        if not self.locked:
+            self.directory.path.mkdir(parents=True, exist_ok=True)
+            self.resources.enter_context(_remove_if_empty(self.directory.path))
+            self.resources.enter_context(lock_directory(self.directory.path, "a run"))
             self.directory.check_free(overwrite=self.request.overwrite)
         given = {"source": self.source} if self.target is None else {"source": self.source, "target": self.target}
         self.directory.begin(self.settings, {domain: _describe(data) for domain, data in given.items()})
@@ -95,28 +101,31 @@ def start_run(request: RunRequest, make_settings: MakeSettings, *, first: bool =
         first: Whether this is the first of several processes; the others change nothing in the directory.
     """
     directory = RunDirectory(request.out) if request.out is not None else None
-    with ExitStack() as lock:
-        if directory is not None and first and directory.path.is_dir():
-            lock.enter_context(lock_directory(directory.path, "a run"))
+    with ExitStack() as resources:
+        locked = directory is not None and first and directory.path.is_dir()
+        if directory is not None and locked:
+            resources.enter_context(lock_directory(directory.path, "a run"))
             if request.resume and directory.config.exists():
                 directory.tidy()  # also after a run that was killed when all but its tidying was done
-        run = _start(request, make_settings, directory, lock)
+        settings, source, target = _check_request(request, make_settings, directory)
+        run = StartedRun(settings, source, target, directory, request, resources, locked)
         if directory is not None and request.resume and first and request.settings:
             directory.write_config(run.settings, directory.read_config()[1])
         with use_deterministic_algorithms(run.settings):
             yield run
 
 
-def _start(
-    request: RunRequest, make_settings: MakeSettings, directory: RunDirectory | None, lock: ExitStack
-) -> StartedRun:
+def _check_request(
+    request: RunRequest, make_settings: MakeSettings, directory: RunDirectory | None
+) -> tuple[Settings, Any, Any]:
+    """Return settings, source and target of a new or resumed run."""
     source, target = request.source, request.target
     if request.resume:
         if directory is None:
             raise RunError("resume needs the directory of the run: give out")
         settings, given = _read_resumed(directory, request.settings, make_settings)
-        source = given.get("source") if source is None else source
-        target = given.get("target") if target is None else target
+        source = _find_data(given, "source") if source is None else source
+        target = _find_data(given, "target") if target is None else target
     else:
         settings = make_settings(request.settings)
         if directory is not None:
@@ -127,11 +136,11 @@ def _start(
         settings = source_only(settings)
     check_machine(settings)
     check_tracker(settings, directory)
-    if not request.resume:  # the user names the network now; a directory's config.toml may be a stranger's
+    if not request.resume:  # the user names the network now; a config.toml may be untrusted
         consent(settings.backbone)
         settings = resolve_backbone(settings)
         settings = settings.model_copy(update={"teachers": tuple(map(_describe, settings.teachers))})
-    return StartedRun(settings, source, target, directory, request, lock)
+    return settings, source, target
 
 
 def _read_resumed(
@@ -140,11 +149,18 @@ def _read_resumed(
     """Return settings and inputs of the run that is resumed."""
     settings, given = directory.read_config()
     changed = {name: value for name, value in changes.items() if (name, value) != ("task", settings.task)}
-    if fixed := [name for name in changed if name not in _CHANGEABLE]:
-        raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
     if directory.model.exists():
         raise RunError(f"the run in {directory.path} is finished; use it, or start again with --overwrite")
-    return make_settings({**settings.model_dump(exclude_none=True), **changed}), given
+    if fixed := [name for name in changed if name not in _CHANGEABLE]:
+        raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
+    return make_settings({**settings.model_dump(), **changed}), given
+
+
+def _find_data(given: Mapping[str, str], domain: str) -> str | None:
+    """Return the path of a resumed run's data; None where it had none."""
+    if domain in given and not Path(given[domain]).is_absolute():
+        raise SettingsError(f"the {domain} of this run was in memory; give source and target again")
+    return given.get(domain)
 
 
 @contextmanager

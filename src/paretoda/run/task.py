@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 NOT_ONE_MODEL = "the mean of several runs is not a model of its own: save each of them"
 NO_TARGET = "There is no target: the model was trained on the source alone, and nothing was adapted."
+Names = Mapping[str, str]
+"""Name -> one line about it."""
 
 
 class Predictor(Protocol):
@@ -77,8 +79,6 @@ class Inputs(Protocol):
 
 AnyInputs = TypeVar("AnyInputs", bound=Inputs)
 AnyPredictor = TypeVar("AnyPredictor", bound=Predictor)
-Names = Mapping[str, str]
-"""Name -> one line about it."""
 
 
 @dataclass(frozen=True)
@@ -226,7 +226,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             source: Labelled data, as the user gave them.
             target: Unlabelled data; None: the source stands in their place.
             device: Device of the networks.
-            callbacks: Hear notes and progress.
+            callbacks: Receive notes and progress.
             resuming: Whether the run continues from a checkpoint.
         """
 
@@ -266,7 +266,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Return the predictor with calibrated confidences, where the task has them."""
         return predictor
 
-    def sentences(self, objectives: Iterable[Objective]) -> Sequence[str]:  # noqa: ARG002
+    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:  # noqa: ARG002
         """Return what the user should know about the trained objectives."""
         return ()
 
@@ -306,7 +306,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Return what a user can do next with a finished run."""
         return Usage(directory.predictions)
 
-    def adjust(self, predictor: AnyPredictor, options: PredictOptions) -> AnyPredictor:
+    def apply_options(self, predictor: AnyPredictor, options: PredictOptions) -> AnyPredictor:
         """Return the predictor with the user's options.
 
         Raises:
@@ -337,7 +337,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Compare predictions of labelled data with the labels: what `paretoda evaluate` does."""
         raise RunError(f"runs of {self.name} cannot be evaluated from the command line")
 
-    def program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:  # noqa: ARG002
+    def make_program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:  # noqa: ARG002
         """Return the module that `paretoda export` writes, with what it is compared with."""
         raise RunError(f"runs of {self.name} cannot be exported")
 

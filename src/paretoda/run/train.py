@@ -15,10 +15,10 @@ from paretoda.gradients import NonFiniteError, Report
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import metrics_line
-from paretoda.run.interrupt import InterruptedRunError, stop_requests
+from paretoda.run.interrupt import InterruptedRunError, StopRequest, stop_requests
 from paretoda.run.nonfinite import TolerantStep, check_parameters, explain_failure
 from paretoda.run.settings import Settings
-from paretoda.run.tracking import open_tracker
+from paretoda.run.tracking import Tracker, open_tracker
 from paretoda.training.checkpoint import CheckpointError, read_checkpoint, restore_step, save_checkpoint
 from paretoda.training.loop import After, fit
 from paretoda.training.seeding import isolated_rng, seed_everything
@@ -79,7 +79,7 @@ class Prefetcher:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What training leaves behind.
+    """Result of the training of a run.
 
     Args:
         step: The step with its networks after the last step.
@@ -121,9 +121,8 @@ def train(  # noqa: PLR0913  (keyword options)
         InterruptedRunError: The user has stopped the run.
         CheckpointError: The checkpoint cannot be used.
     """
-    device, processes = step.device, step.processes
-    writes = processes.rank == 0
-    with isolated_rng(device), stop_requests(1 if processes.size == 1 else 2) as stop:
+    processes = step.processes
+    with isolated_rng(step.device), stop_requests(1 if processes.size == 1 else 2) as stop:
         candidates = Candidates(settings.select, directory, processes, validators)
         snapshots = Snapshots(pair, step)
         tolerant = TolerantStep(step, settings.skip_nonfinite, say)
@@ -133,52 +132,89 @@ def train(  # noqa: PLR0913  (keyword options)
             if first > settings.steps:
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
         processes.broadcast(step.modules().state_dict().values())
-        history = _history(directory, first, writes=writes)
-
-        def record(taken: int, report: Report) -> None:
-            history.append(metrics_line(taken, report))
-            tracker.step(history[-1], max(group["lr"] for group in step.optimiser.param_groups))
-            if directory is not None and writes:
-                directory.add_metrics(taken, report)
-
-        def keep(taken: int, _report: Report) -> None:
-            last = taken == settings.steps
-            stopped = processes.any(stop.made)
-            saved = taken % settings.checkpoint_every == 0 or last or stopped
-            if saved:
-                check_parameters(step, taken, settings.steps)
-            if taken % settings.candidate_every == 0 or last:
-                candidates.add(taken, step, partial(snapshots.after, taken))
-                tracker.scores(taken, candidates.scores[-1])
-            if directory is not None and saved:
-                # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
-                processes.broadcast(step.modules().state_dict().values())
-                if writes:
-                    directory.sync_metrics()
-                    tracker.flush()
-                    save_checkpoint(
-                        directory.checkpoint, step, taken, {**candidates.to_plain(), "skipped": tolerant.skipped}
-                    )
-            if stopped:
-                processes.any(True)  # no process leaves before the first one has saved
-                raise InterruptedRunError(_explain_resuming(taken, settings.steps, directory))
-
+        history = _history(directory, first, writes=processes.rank == 0)
         try:
             with (
-                open_tracker(settings, directory if writes else None, first) as tracker,
+                open_tracker(settings, directory if processes.rank == 0 else None, first) as tracker,
                 Prefetcher(pair, step, range(first, settings.steps), settings.every) as batches,
             ):
+                keeper = _Keeper(settings, tolerant, directory, candidates, snapshots, tracker, history, stop)
                 fit(
                     tolerant,
                     batches,
                     steps=settings.steps,
                     first=first,
                     before=_before(settings, step, snapshots),
-                    after=[record, keep, *after],
+                    after=[keeper.record, keeper.keep, *after],
                 )
         except NonFiniteError as error:
-            raise explain_failure(error, len(history), settings.steps, tolerant.skipped) from error
+            raise explain_failure(
+                error, len(history), settings.steps, tolerant.skipped, resumable=directory is not None
+            ) from error
         return Trained(step, candidates, history)
+
+
+@dataclass(eq=False)
+class _Keeper:
+    """The hooks of a run after every step: metrics, candidates, checkpoints, and the end on request.
+
+    Args:
+        settings: Settings of the run.
+        tolerant: The step, with the number of steps that were left out.
+        directory: Directory of the run; None: nothing is written.
+        candidates: Candidates for the final model.
+        snapshots: Snapshots that the candidates are scored on.
+        tracker: Tracker of the run.
+        history: Entries of the steps taken so far.
+        stop: Whether the user has asked the run to stop.
+    """
+
+    settings: Settings
+    tolerant: TolerantStep
+    directory: RunDirectory | None
+    candidates: Candidates
+    snapshots: Snapshots
+    tracker: Tracker
+    history: list[dict[str, object]]
+    stop: StopRequest
+
+    def __post_init__(self) -> None:
+        self._step = self.snapshots.step
+        self._writes = self._step.processes.rank == 0
+
+    def record(self, taken: int, report: Report) -> None:
+        """Record the metrics of a step."""
+        line = metrics_line(taken, report)
+        self.history.append(line)
+        self.tracker.step(line, max(group["lr"] for group in self._step.optimiser.param_groups))
+        if self.directory is not None and self._writes:
+            self.directory.add_metrics(taken, report)
+
+    def keep(self, taken: int, _report: Report) -> None:
+        """Take a candidate and save a checkpoint where they are due; stop where the user has asked for it."""
+        settings, step, processes = self.settings, self._step, self._step.processes
+        last = taken == settings.steps
+        stopped = processes.any(self.stop.made)
+        saved = taken % settings.checkpoint_every == 0 or last or stopped
+        if saved:
+            check_parameters(step, taken, settings.steps)
+        if taken % settings.candidate_every == 0 or last:
+            self.candidates.add(taken, step, partial(self.snapshots.after, taken))
+            self.tracker.scores(taken, self.candidates.scores[-1])
+        if self.directory is not None and saved:
+            # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
+            processes.broadcast(step.modules().state_dict().values())
+            if self._writes:
+                self._save(self.directory, taken)
+        if stopped:
+            processes.any(True)  # no process leaves before the first one has saved
+            raise InterruptedRunError(_explain_resuming(taken, settings.steps, self.directory))
+
+    def _save(self, directory: RunDirectory, taken: int) -> None:
+        directory.sync_metrics()
+        self.tracker.flush()
+        extra = {**self.candidates.to_plain(), "skipped": self.tolerant.skipped}
+        save_checkpoint(directory.checkpoint, self._step, taken, extra)
 
 
 def _resume(

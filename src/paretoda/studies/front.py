@@ -26,6 +26,27 @@ Array = NDArray[np.float64]
 
 _SURE = 2.0
 """Number of standard errors by which a point must lie above the hull."""
+_PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
+_CENTRES = 300
+STEPS = 300
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
+"""Shares of the alignment in the weighted sum."""
+RAYS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
+"""Preferences r_D / r_S: how much smaller than the source's loss the alignment's loss should be."""
+METHODS = ("dann", "cdan")
+MEASURES = {"own": "by the run's own discriminator", "probe": "by fresh probes, cross-fitted"}
+_SAME: dict[str, Any] = {
+    "target_loss": "none",
+    "select": "last",
+    "dropout": 0.0,
+    "options": ["alignment.warm_up=false"],
+}
+_CAPTION = (
+    "Mean over seeds with standard errors. Filled: not dominated. Line: lower convex hull. A ring: above the hull by "
+    "more than two standard errors, so no weighted sum reaches it. The run's own discriminator is asked about samples "
+    "that it was trained on, and below 0 it has been fooled; the probes are the same for all and asked about unseen "
+    "samples.",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,10 +158,6 @@ def _gap(place: int, points: Array, errors: Array, corners: tuple[int, ...]) -> 
     return float(normal @ away), float(np.sqrt(variance))
 
 
-_PENALTIES = (1e-4, 1e-3, 1e-2, 1e-1)
-_CENTRES = 300
-
-
 def probe_divergence(alignment: Objective, snapshot: Snapshot) -> float:
     """Return what the best probe can tell of the domain, log 2 minus its cross-entropy; never negative.
 
@@ -196,21 +213,6 @@ def _held_out_gain(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty
         unseen = fold == part
         losses[unseen] = -model.predict_log_proba(rows[unseen])[np.arange(unseen.sum()), labels[unseen]]
     return math.log(2) - float(losses[labels == 0].mean() + losses[labels == 1].mean()) / 2
-
-
-STEPS = 300
-SHARES = (0.0, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95, 0.98)
-"""Shares of the alignment in the weighted sum."""
-RAYS = (0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0)
-"""Preferences r_D / r_S: how much smaller than the source's loss the alignment's loss should be."""
-METHODS = ("dann", "cdan")
-MEASURES = {"own": "by the run's own discriminator", "probe": "by fresh probes, cross-fitted"}
-_SAME: dict[str, Any] = {
-    "target_loss": "none",
-    "select": "last",
-    "dropout": 0.0,
-    "options": ["alignment.warm_up=false"],
-}
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
@@ -271,14 +273,6 @@ def study_front(request: StudyRequest) -> Page:
     return Page(
         f"Pareto fronts on {request.suite}, {task}", answers, [*figures, table], failures=describe_failures(rows)
     )
-
-
-_CAPTION = (
-    "Mean over seeds with standard errors. Filled: not dominated. Line: lower convex hull. A ring: above the hull by "
-    "more than two standard errors, so no weighted sum reaches it. The run's own discriminator is asked about samples "
-    "that it was trained on, and below 0 it has been fooled; the probes are the same for all and asked about unseen "
-    "samples.",
-)
 
 
 def _collect_samples(rows: Sequence[Row], method: str, kind: str) -> tuple[list[str], NDArray[np.float64]]:

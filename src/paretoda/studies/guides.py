@@ -45,6 +45,34 @@ _MOST = 512
 ORACLES = ("oracle, held-out", "oracle, elsewhere")
 """True cross-entropy on the held-out target, which the guides see too, and on the target's training part."""
 SUM = "sum"
+Line = Mapping[str, Any]
+"""A checkpoint: task, name (of the scheme), seed, oracle_accuracy, and `criteria`: name -> number, higher is better."""
+OBJECTIVES = ("source", "alignment", "target")
+_SUM = "linear"
+"""Scheme whose runs the gradients are compared along, because no guide has influenced them."""
+COSINES = (
+    "Mean cosine of gradients for the encoder, at every candidate step of the plain sum's runs, evaluation mode. "
+    "Oracle: the true cross-entropy on the same held-out target samples, and elsewhere: on the target's training part. "
+    "± is the standard deviation over runs. Positive: share of checkpoints whose cosine with the held-out oracle is "
+    "above 0. Objectives and their sum stand there for comparison: a guide below the sum adds nothing.",
+)
+CRITERIA = (
+    "Spearman's correlation with the true target accuracy (oracle), guides' losses with their sign turned. All: over "
+    "checkpoints, seeds and schemes of a task, then the mean over tasks. Later half: the same without the first "
+    "half of each training, in which everything gets better together. Within runs: along each run, then the mean. "
+    "Between runs: last checkpoints only. Checkpoints of a run are not independent: differences below 0.1 say little.",
+)
+FIRST = "later half"
+"""Column that orders the table: in the first half everything improves, whatever is measured."""
+Order = dict[str, dict[str, float]]
+"""Criterion -> "later half", "all", "within runs", "between runs" and each task -> correlation."""
+TASKS = ("A-C", "C-A", "W-A")
+SCHEMES: dict[str, dict[str, Any]] = {
+    "linear": {"scheme": "linear"},
+    "mgda": {"scheme": "mgda"},
+    "paretoda": {"scheme": "paretoda"},
+    "paretoda-paper": {"scheme": "paretoda-paper", "guide": "tcm"},
+}
 
 
 def make_guides(run: InstrumentedRun) -> dict[str, Objective]:
@@ -146,10 +174,6 @@ def _evaluation_mode(model: nn.Module) -> Iterator[None]:
         model.train(training)
 
 
-Line = Mapping[str, Any]
-"""A checkpoint: task, name (of the scheme), seed, oracle_accuracy, and `criteria`: name -> number, higher is better."""
-
-
 def spearman(first: Sequence[float], second: Sequence[float]) -> float:
     """Correlation of the ranks, with shared ranks for ties.
 
@@ -200,24 +224,6 @@ def _correlate_groups(lines: Sequence[Line], criterion: str, by: Callable[[Line]
         key: spearman([line["criteria"][criterion] for line in group], [line["oracle_accuracy"] for line in group])
         for key, group in groups.items()
     }
-
-
-OBJECTIVES = ("source", "alignment", "target")
-_SUM = "linear"
-"""Scheme whose runs the gradients are compared along, because no guide has influenced them."""
-
-COSINES = (
-    "Mean cosine of gradients for the encoder, at every candidate step of the plain sum's runs, evaluation mode. "
-    "Oracle: the true cross-entropy on the same held-out target samples, and elsewhere: on the target's training part. "
-    "± is the standard deviation over runs. Positive: share of checkpoints whose cosine with the held-out oracle is "
-    "above 0. Objectives and their sum stand there for comparison: a guide below the sum adds nothing.",
-)
-CRITERIA = (
-    "Spearman's correlation with the true target accuracy (oracle), guides' losses with their sign turned. All: over "
-    "checkpoints, seeds and schemes of a task, then the mean over tasks. Later half: the same without the first "
-    "half of each training, in which everything gets better together. Within runs: along each run, then the mean. "
-    "Between runs: last checkpoints only. Checkpoints of a run are not independent: differences below 0.1 say little.",
-)
 
 
 @dataclass(frozen=True)
@@ -275,12 +281,6 @@ def make_cosine_grid(pull: Mapping[str, Pull]) -> Grid:
 
 def _row_name(name: str) -> str:
     return f"guide {name}" if name in GUIDES else name
-
-
-FIRST = "later half"
-"""Column that orders the table: in the first half everything improves, whatever is measured."""
-Order = dict[str, dict[str, float]]
-"""Criterion -> "later half", "all", "within runs", "between runs" and each task -> correlation."""
 
 
 def rank_criteria(lines: Sequence[Row]) -> Order:
@@ -348,15 +348,6 @@ def draw_picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str
     for one in axes:
         one.axvline(0, color="black", linewidth=0.8)
     return save_figure(figure, directory / "guides.svg")
-
-
-TASKS = ("A-C", "C-A", "W-A")
-SCHEMES: dict[str, dict[str, Any]] = {
-    "linear": {"scheme": "linear"},
-    "mgda": {"scheme": "mgda"},
-    "paretoda": {"scheme": "paretoda"},
-    "paretoda-paper": {"scheme": "paretoda-paper", "guide": "tcm"},
-}
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:

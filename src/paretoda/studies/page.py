@@ -24,6 +24,26 @@ COLOURS = ("#1f77b4", "#d62728", "#2ca02c", "#9467bd", "#e6860b", "#17a2a8", "#8
 """Colours that differ clearly on white, also in print."""
 _FEW_POWERS = 2.5
 MARKS = ("o", "s", "^", "D", "v", "P", "X", "*", "h")
+_STYLE = """
+:root{color-scheme:light dark;--text:#1d2330;--soft:#5a6375;--line:#dde1e8;--back:#f6f7f9;--panel:#fff}
+@media (prefers-color-scheme:dark){:root{--text:#e6e9ef;--soft:#a3acbc;--line:#39404e;--back:#14171d;--panel:#1c2129}}
+body{max-width:62rem;margin:0 auto;padding:1.5rem 1rem 3rem;background:var(--back);color:var(--text);
+font:15px/1.5 system-ui,"Segoe UI","DejaVu Sans",sans-serif}
+h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;margin:1.6rem 0 .3rem}p{margin:.3rem 0;overflow-wrap:anywhere}
+.answer{font-size:1.05rem}img{max-width:100%;height:auto;background:#fff;border-radius:8px;margin-top:.5rem}
+div{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem;margin:.5rem 0}
+td:first-child{min-width:9rem}
+th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
+th{color:var(--soft);vertical-align:bottom}th:first-child,td:first-child,.words *{text-align:left}
+td{overflow-wrap:anywhere}td:not(:first-child){white-space:nowrap}.words td{white-space:normal}
+"""
+_FRAME = Markup(
+    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
+    '<meta http-equiv="Content-Security-Policy" '
+    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
+    '<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{style}</style>\n</head>\n'
+    "<body>\n{body}\n</body>\n</html>\n"
+)
 
 
 def make_panels(rows: int, columns: int, *, width: float = 4.6, height: float = 3.6) -> tuple[Figure, list[Axes]]:
@@ -193,26 +213,3 @@ def _escape(text: str) -> str:
 
 def _file_name(heading: str) -> str:
     return re.sub(r"[^a-z0-9]+", "-", heading.lower()).strip("-")
-
-
-_STYLE = """
-:root{color-scheme:light dark;--text:#1d2330;--soft:#5a6375;--line:#dde1e8;--back:#f6f7f9;--panel:#fff}
-@media (prefers-color-scheme:dark){:root{--text:#e6e9ef;--soft:#a3acbc;--line:#39404e;--back:#14171d;--panel:#1c2129}}
-body{max-width:62rem;margin:0 auto;padding:1.5rem 1rem 3rem;background:var(--back);color:var(--text);
-font:15px/1.5 system-ui,"Segoe UI","DejaVu Sans",sans-serif}
-h1{font-size:1.6rem;line-height:1.25}h2{font-size:1.1rem;margin:1.6rem 0 .3rem}p{margin:.3rem 0;overflow-wrap:anywhere}
-.answer{font-size:1.05rem}img{max-width:100%;height:auto;background:#fff;border-radius:8px;margin-top:.5rem}
-div{overflow-x:auto}table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem;margin:.5rem 0}
-td:first-child{min-width:9rem}
-th,td{padding:.25rem .7rem;border-bottom:1px solid var(--line);text-align:right;vertical-align:top}
-th{color:var(--soft);vertical-align:bottom}th:first-child,td:first-child,.words *{text-align:left}
-td{overflow-wrap:anywhere}td:not(:first-child){white-space:nowrap}.words td{white-space:normal}
-"""
-
-_FRAME = Markup(
-    '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{title}</title>\n'
-    '<meta http-equiv="Content-Security-Policy" '
-    "content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n"
-    '<meta name="viewport" content="width=device-width, initial-scale=1">\n<style>{style}</style>\n</head>\n'
-    "<body>\n{body}\n</body>\n</html>\n"
-)

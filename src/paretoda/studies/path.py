@@ -24,6 +24,31 @@ from paretoda.training.loop import After
 LOSSES = ("source", "alignment", "target")
 Facts = dict[str, dict[str, list[float]]]
 """Path -> fact -> a number for each seed."""
+_AXES = {"source": "source loss L_S", "alignment": "alignment L_D", "target": "target loss L_T"}
+_PLANES = (("source", "alignment"), ("source", "target"), ("alignment", "target"))
+_RECORDS = 25
+IDEAL = "as printed, oracle guide"
+CONTROL = "sum and the oracle's labels"
+PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "sum": ({"scheme": "linear"}, {}),
+    "EPO": ({"scheme": "epo"}, {}),
+    "ParetoDA as printed": ({"scheme": "paretoda-paper", "guide": "tcm"}, {}),
+    "paretoda": ({"scheme": "paretoda"}, {}),
+    "paretoda, oracle guide": ({"scheme": "paretoda"}, {"oracle": True}),
+    IDEAL: ({"scheme": "paretoda-paper"}, {"oracle": True}),
+    CONTROL: ({"scheme": "linear"}, {"control": True}),
+}
+"""Name -> settings, and what no setting expresses: the paper's ideal path, and a sum that trains on the same labels."""
+_CAPTION = (
+    "All paths start at the star, with the same weights; the last point is the large one. Dashed: oracle, guided by "
+    "target labels. Losses are those of the training parts in evaluation mode, each with its own run's discriminator.",
+)
+_NOTES = (
+    "Mean ± std over seeds. Every loss is divided by its range over all paths. Distance: between the end and the ideal "
+    "end. Cosine: of the whole displacement with the ideal path's. Rising: share of the stretches between two records "
+    "in which some loss rises by more than 5 % of its range along the path. "
+    "Rows with an oracle guide saw the labels of the held-out target; the control trains on the same labels.",
+)
 
 
 def path_losses(row: Mapping[str, Any]) -> NDArray[np.float64]:
@@ -95,10 +120,6 @@ def _text(values: Sequence[float], factor: float, digits: int) -> str:
     return f"{scaled.mean():.{digits}f}{spread}"
 
 
-_AXES = {"source": "source loss L_S", "alignment": "alignment L_D", "target": "target loss L_T"}
-_PLANES = (("source", "alignment"), ("source", "target"), ("alignment", "target"))
-
-
 def draw_paths(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) -> str:
     """Draw the paths of one seed and return the name of the file.
 
@@ -129,21 +150,6 @@ def draw_paths(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) ->
     axes[3].set(xlabel="step", ylabel="target accuracy (oracle), %")
     figure.legend(*axes[3].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
     return save_figure(figure, directory / f"paths-seed-{seed}.svg")
-
-
-_RECORDS = 25
-IDEAL = "as printed, oracle guide"
-CONTROL = "sum and the oracle's labels"
-PATHS: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
-    "sum": ({"scheme": "linear"}, {}),
-    "EPO": ({"scheme": "epo"}, {}),
-    "ParetoDA as printed": ({"scheme": "paretoda-paper", "guide": "tcm"}, {}),
-    "paretoda": ({"scheme": "paretoda"}, {}),
-    "paretoda, oracle guide": ({"scheme": "paretoda"}, {"oracle": True}),
-    IDEAL: ({"scheme": "paretoda-paper"}, {"oracle": True}),
-    CONTROL: ({"scheme": "linear"}, {"control": True}),
-}
-"""Name -> settings, and what no setting expresses: the paper's ideal path, and a sum that trains on the same labels."""
 
 
 def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
@@ -216,18 +222,6 @@ def study_path(request: StudyRequest) -> Page:
         [Section("Ends of the paths", _NOTES, make_path_grid(facts)), *figures],
         failures=describe_failures(rows),
     )
-
-
-_CAPTION = (
-    "All paths start at the star, with the same weights; the last point is the large one. Dashed: oracle, guided by "
-    "target labels. Losses are those of the training parts in evaluation mode, each with its own run's discriminator.",
-)
-_NOTES = (
-    "Mean ± std over seeds. Every loss is divided by its range over all paths. Distance: between the end and the ideal "
-    "end. Cosine: of the whole displacement with the ideal path's. Rising: share of the stretches between two records "
-    "in which some loss rises by more than 5 % of its range along the path. "
-    "Rows with an oracle guide saw the labels of the held-out target; the control trains on the same labels.",
-)
 
 
 def _answers(facts: dict[str, dict[str, list[float]]]) -> list[str]:

@@ -48,6 +48,8 @@ def load_ensemble(paths: Sequence[Path], device: torch.device) -> tuple[Task[Any
     Raises:
         RunError: The runs do not fit together, or one of them cannot be loaded.
     """
+    if not paths:
+        raise RunError("give at least one finished run")
     task, first = load_run(paths[0], device)
     predictors = [first]
     for path in paths[1:]:

@@ -1,4 +1,4 @@
-"""Checked settings: the fields of `Settings`, with the names, defaults and contradictions that their task knows."""
+"""Checked settings: the fields of `Settings`, with the names, defaults and checks that their task defines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
-from paretoda.run.presets import PRESET, expand_preset
+from paretoda.run.presets import PRESET, expand_preset, split_method
 from paretoda.run.settings import SETTINGS, Settings, parse_settings
 from paretoda.run.task import Task
 from paretoda.tasks import CLASSIFICATION, TASKS, find_task
@@ -28,19 +28,15 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         >>> make_settings({"method": "dann+im", "steps": 100}).target_loss
         'im'
     """
-    values = dict(values)
     for key in values:
         if key not in SETTINGS and key != PRESET:
             raise SettingsError(unknown("setting", key, [*SETTINGS, PRESET]))
-    method = values.get("method")
-    if isinstance(method, str) and "+" in method:
-        alignment, _, loss = method.partition("+")
-        if values.get("target_loss", loss) != loss:
-            raise SettingsError(
-                f"the method {method!r} and the target loss {values['target_loss']!r} contradict each other"
-            )
-        values |= {"method": alignment, "target_loss": loss}
-    values = expand_preset(values)
+    split = split_method(values)
+    if values.get("target_loss", split.get("target_loss")) != split.get("target_loss"):
+        raise SettingsError(
+            f"the method {values['method']!r} and the target loss {values['target_loss']!r} contradict each other"
+        )
+    values = expand_preset(split)
     if values.get("method") == "source-only":  # the plain baseline, unless more is given
         values.setdefault("target_loss", "none")
         if values["target_loss"] == "none":
@@ -57,7 +53,7 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
-    """Raise ValueError where the task does not know a name; the message suggests the nearest one."""
+    """Raise ValueError where a name is not in the task's tables; the message suggests the nearest one."""
     losses = settings.target_loss.split("+")
     given = {
         "method": [settings.method],

@@ -11,6 +11,9 @@ from torch.optim import Optimizer
 
 from paretoda.gradients import NonFiniteError, Report
 
+_SMALLEST_SCALE = 1.0
+"""Smallest gradient scale; non-finite gradients below it are no overflow of the scaling."""
+
 
 class OptimiserGroup(Optimizer):
     """Several optimisers as one: the parameter groups of all parts, each updated by its own part.
@@ -53,10 +56,6 @@ class OptimiserGroup(Optimizer):
         for part, state in zip(self.parts, states, strict=True):
             part.load_state_dict(state)
         self.param_groups = [group for part in self.parts for group in part.param_groups]
-
-
-_SMALLEST_SCALE = 1.0
-"""Smallest gradient scale; non-finite gradients below it are no overflow of the scaling."""
 
 
 class ExhaustedScaleError(NonFiniteError):

@@ -26,6 +26,11 @@ from paretoda.types import Progress
 
 _IMBALANCE = 10
 _RARE = 5
+_APART = 10.0
+Domain = Literal["source", "target"]
+_TINY = 8
+_COMFORTABLE = 200
+Opened = ArraySamples | DatasetSamples | FileSamples
 
 
 def examine_labels(source: Samples) -> list[Finding]:
@@ -49,9 +54,6 @@ def examine_labels(source: Samples) -> list[Finding]:
         text = f"The largest class has {most} samples, the smallest {least}; consider class_balanced batches."
         found.append(Finding("warning", "source", text))
     return found
-
-
-_APART = 10.0
 
 
 def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]) -> list[Finding]:
@@ -88,11 +90,6 @@ def _moments(x: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.fl
     if not len(finite):
         return np.zeros(x.shape[1]), np.zeros(x.shape[1])
     return finite.mean(axis=0), finite.std(axis=0)
-
-
-Domain = Literal["source", "target"]
-
-_TINY = 8
 
 
 def split_readable(samples: FileSamples, progress: Progress | None) -> tuple[FileSamples | None, dict[int, DataError]]:
@@ -155,11 +152,6 @@ def _list_has_labels(file: Path) -> bool:
     except DataError:
         return False
     return any(split_line(line, file.parent)[1] is not None for line in lines if line.strip())
-
-
-_COMFORTABLE = 200
-
-Opened = ArraySamples | DatasetSamples | FileSamples
 
 
 def examine(

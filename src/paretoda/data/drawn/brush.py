@@ -41,6 +41,10 @@ _TEXTURE = np.array([0.005, 0.13, 0.15, 0.045, 0.08, 0.4, 0.15, 0.25, 0.12, 0.2,
 _FREEDOM = {"mark": 0.2, "tyre": 0.2, "shadow": 0.2, "road": 0.4, "grass": 0.5, "leaf": 0.5, "twig": 0.7}
 _GREY = {"sky", "road", "mark", "pavement"}
 _SKY = 0
+Point = tuple[float, float, float]
+"""Metres to the right of the camera, above the ground and ahead."""
+NEAREST = 1.5
+SKY, BUILDING, POLE, ROAD, PAVEMENT, TREE, SIGN, FENCE, CAR, PEDESTRIAN, BICYCLIST = range(11)
 
 
 @dataclass(eq=False)
@@ -148,12 +152,6 @@ def smooth_noise(shape: tuple[int, ...], grain: int, rng: np.random.Generator) -
 def _to_rgb(values: Floats) -> Colour:
     red, green, blue = (min(max(int(value), 0), 255) for value in values.tolist())
     return red, green, blue
-
-
-Point = tuple[float, float, float]
-"""Metres to the right of the camera, above the ground and ahead."""
-NEAREST = 1.5
-SKY, BUILDING, POLE, ROAD, PAVEMENT, TREE, SIGN, FENCE, CAR, PEDESTRIAN, BICYCLIST = range(11)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,9 @@ from paretoda.types import Progress
 
 _END = b"\0"
 """Separator behind each name: the one character that no file name contains."""
+CHECKED_FILES = 1000
+"""Number of files of larger sets that are checked before the start, spread evenly; the doctor checks all."""
+Some = TypeVar("Some", bound="FileSet")
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,10 +80,6 @@ class FileList:
         return ends.astype(np.uint32) if len(self.joined) < 2**32 else ends
 
 
-CHECKED_FILES = 1000
-"""Number of files of larger sets that are checked before the start, spread evenly; the doctor checks all."""
-
-
 @dataclass(frozen=True, eq=False)
 class FileSamples:
     """Image files in a fixed order.
@@ -127,9 +126,6 @@ class FileSamples:
     def with_notes(self, notes: tuple[str, ...]) -> FileSamples:
         """Return the same samples with other notes."""
         return replace(self, notes=notes)
-
-
-Some = TypeVar("Some", bound="FileSet")
 
 
 class FileSet(Protocol):

@@ -25,6 +25,12 @@ _NOT_DATA = "__MACOSX"
 
 Stamp = tuple[int, int, int]
 """Time of the last change of a folder's entries (ns), its device and its inode."""
+_LAYOUT = 1
+"""Version of the cache's files and of the rules of a scan; files of another version are not read."""
+_WORTH = 10_000
+"""Smallest number of images that is cached; smaller folders are scanned faster than they are loaded."""
+_SETTLED = 2_000_000_000
+"""A folder that changed within so many ns may change again within one tick of its clock."""
 
 
 @dataclass(eq=False)
@@ -122,14 +128,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return entry.is_dir()
     except OSError:  # a link in circles
         return False
-
-
-_LAYOUT = 1
-"""Version of the cache's files and of the rules of a scan; files of another version are not read."""
-_WORTH = 10_000
-"""Smallest number of images that is cached; smaller folders are scanned faster than they are loaded."""
-_SETTLED = 2_000_000_000
-"""A folder that changed within so many ns may change again within one tick of its clock."""
 
 
 def cache_folder() -> Path:

@@ -27,6 +27,8 @@ from paretoda.types import IGNORE, Progress
 _CITYSCAPES = re.compile(r"(?P<sequence>[^_]+_\d{6})_\d{6}_leftImg8bit\.\w+")
 _FAR = 0.5
 """Whole sequences are held out where their share differs from the wanted one by less than this part of it."""
+_LONGEST = 1024
+_DEFAULTS = ScenePairSettings()
 
 
 def sequence_name(name: str) -> str | None:
@@ -69,10 +71,6 @@ def split_scenes(names: Sequence[str], share: float, seed: int, stream: str) -> 
     out = np.zeros(len(names), dtype=bool)
     out[held] = True
     return np.flatnonzero(~out), np.flatnonzero(out)
-
-
-_LONGEST = 1024
-_DEFAULTS = ScenePairSettings()
 
 
 def make_scene_pair(

@@ -20,6 +20,56 @@ from paretoda.types import IGNORE
 
 _PNG = b"\x89PNG\r\n\x1a\n"
 _LOW_BYTES = {"RGB": "RGB;16L", "RGBA": "RGBA;16L"}
+Colour = tuple[int, int, int]
+"""Red, green and blue in 0..255."""
+_ALIASES = {"sign": "sign_symbol"}
+_NINETEEN: tuple[tuple[str, int, Colour], ...] = (
+    ("road", 7, (128, 64, 128)),
+    ("sidewalk", 8, (244, 35, 232)),
+    ("building", 11, (70, 70, 70)),
+    ("wall", 12, (102, 102, 156)),
+    ("fence", 13, (190, 153, 153)),
+    ("pole", 17, (153, 153, 153)),
+    ("traffic light", 19, (250, 170, 30)),
+    ("traffic sign", 20, (220, 220, 0)),
+    ("vegetation", 21, (107, 142, 35)),
+    ("terrain", 22, (152, 251, 152)),
+    ("sky", 23, (70, 130, 180)),
+    ("person", 24, (220, 20, 60)),
+    ("rider", 25, (255, 0, 0)),
+    ("car", 26, (0, 0, 142)),
+    ("truck", 27, (0, 0, 70)),
+    ("bus", 28, (0, 60, 100)),
+    ("train", 31, (0, 80, 100)),
+    ("motorcycle", 32, (0, 0, 230)),
+    ("bicycle", 33, (119, 11, 32)),
+)
+_NAMES = tuple(name for name, _, _ in _NINETEEN)
+_COLOURS = tuple(colour for _, _, colour in _NINETEEN)
+_SYNTHIA = (3, 4, 2, 21, 5, 7, 15, 9, 6, None, 1, 10, 17, 8, None, 19, None, 12, 11)
+_ELEVEN: tuple[tuple[str, Colour], ...] = (
+    ("sky", (128, 128, 128)),
+    ("building", (128, 0, 0)),
+    ("pole", (192, 192, 128)),
+    ("road", (128, 64, 128)),
+    ("pavement", (60, 40, 222)),
+    ("tree", (128, 128, 0)),
+    ("sign_symbol", (192, 128, 128)),
+    ("fence", (64, 64, 128)),
+    ("car", (64, 0, 128)),
+    ("pedestrian", (64, 64, 0)),
+    ("bicyclist", (0, 128, 192)),
+)
+TABLE_DESCRIPTIONS = {
+    "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
+    "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
+    "gta5": "As cityscapes, whose numbers GTA5's label files have.",
+    "synthia": "Numbers of SYNTHIA-RAND-CITYSCAPES as Cityscapes' 19 classes, of which it has 16.",
+    "camvid": "SegNet's copy of CamVid, 11 classes.",
+    "camvid-as-cityscapes": "CamVid's numbers as Cityscapes' 19 classes, of which it has 11.",
+    "cityscapes-as-camvid": "labelIds of Cityscapes and GTA5 as CamVid's 11 classes.",
+}
+"""What each table reads, and as what."""
 
 
 def read_ids(path: Path) -> NDArray[np.uint8]:
@@ -102,10 +152,6 @@ def _read_error(path: Path, error: Exception) -> DataError:
     )
 
 
-Colour = tuple[int, int, int]
-"""Red, green and blue in 0..255."""
-
-
 @dataclass(frozen=True)
 class LabelTable:
     """The meaning of the ids in label files.
@@ -177,32 +223,6 @@ def make_palette(count: int) -> tuple[Colour, ...]:
     return tuple(colours)
 
 
-_ALIASES = {"sign": "sign_symbol"}
-
-_NINETEEN: tuple[tuple[str, int, Colour], ...] = (
-    ("road", 7, (128, 64, 128)),
-    ("sidewalk", 8, (244, 35, 232)),
-    ("building", 11, (70, 70, 70)),
-    ("wall", 12, (102, 102, 156)),
-    ("fence", 13, (190, 153, 153)),
-    ("pole", 17, (153, 153, 153)),
-    ("traffic light", 19, (250, 170, 30)),
-    ("traffic sign", 20, (220, 220, 0)),
-    ("vegetation", 21, (107, 142, 35)),
-    ("terrain", 22, (152, 251, 152)),
-    ("sky", 23, (70, 130, 180)),
-    ("person", 24, (220, 20, 60)),
-    ("rider", 25, (255, 0, 0)),
-    ("car", 26, (0, 0, 142)),
-    ("truck", 27, (0, 0, 70)),
-    ("bus", 28, (0, 60, 100)),
-    ("train", 31, (0, 80, 100)),
-    ("motorcycle", 32, (0, 0, 230)),
-    ("bicycle", 33, (119, 11, 32)),
-)
-_NAMES = tuple(name for name, _, _ in _NINETEEN)
-_COLOURS = tuple(colour for _, _, colour in _NINETEEN)
-
 CITYSCAPES = LabelTable(
     _NAMES,
     _COLOURS,
@@ -214,7 +234,6 @@ CITYSCAPES = LabelTable(
 CITYSCAPES_TRAIN_IDS = LabelTable(_NAMES, _COLOURS, tuple((cls, cls) for cls in range(19)))
 """The ids of files *_labelTrainIds.png."""
 
-_SYNTHIA = (3, 4, 2, 21, 5, 7, 15, 9, 6, None, 1, 10, 17, 8, None, 19, None, 12, 11)
 
 SYNTHIA = LabelTable(
     _NAMES,
@@ -224,19 +243,6 @@ SYNTHIA = LabelTable(
 )
 """SYNTHIA-RAND-CITYSCAPES in Cityscapes' classes, without terrain, truck and train, as in all comparisons."""
 
-_ELEVEN: tuple[tuple[str, Colour], ...] = (
-    ("sky", (128, 128, 128)),
-    ("building", (128, 0, 0)),
-    ("pole", (192, 192, 128)),
-    ("road", (128, 64, 128)),
-    ("pavement", (60, 40, 222)),
-    ("tree", (128, 128, 0)),
-    ("sign_symbol", (192, 128, 128)),
-    ("fence", (64, 64, 128)),
-    ("car", (64, 0, 128)),
-    ("pedestrian", (64, 64, 0)),
-    ("bicyclist", (0, 128, 192)),
-)
 
 CAMVID = LabelTable(
     tuple(name for name, _ in _ELEVEN),
@@ -272,17 +278,6 @@ TABLES = {
     "cityscapes-as-camvid": CITYSCAPES_AS_CAMVID,
 }
 """Label tables by name."""
-
-TABLE_DESCRIPTIONS = {
-    "cityscapes": "labelIds of Cityscapes, 0 to 34, as its 19 classes.",
-    "cityscapes-train-ids": "trainIds of Cityscapes, 0 to 18.",
-    "gta5": "As cityscapes, whose numbers GTA5's label files have.",
-    "synthia": "Numbers of SYNTHIA-RAND-CITYSCAPES as Cityscapes' 19 classes, of which it has 16.",
-    "camvid": "SegNet's copy of CamVid, 11 classes.",
-    "camvid-as-cityscapes": "CamVid's numbers as Cityscapes' 19 classes, of which it has 11.",
-    "cityscapes-as-camvid": "labelIds of Cityscapes and GTA5 as CamVid's 11 classes.",
-}
-"""What each table reads, and as what."""
 
 
 def find_table(table: LabelTable | str) -> LabelTable:

@@ -29,6 +29,13 @@ from paretoda.errors import DataError
 from paretoda.types import IGNORE, Source, Target
 
 ConventionName = Literal["torchvision", "caffe", "efficientnet"]
+_SIGMA = 70 / 1914
+"""Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
+_COUNTED = 2000
+_SNAPSHOT_SEEDS: dict[Part, int] = {"source": 0, "held-out-source": 1, "target": 2, "held-out-target": 3}
+_SNAPSHOT_IMAGES = 200
+"""Images of a part in a snapshot, with 32 pixels each: as many rows as a small set of images has."""
+_SNAPSHOT_PIXELS = 32
 
 
 @dataclass(frozen=True)
@@ -134,10 +141,6 @@ def make_scene_rows(samples: SceneSamples, transform: SceneTransform) -> SceneRo
     )
 
 
-_SIGMA = 70 / 1914
-"""Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
-
-
 def class_shares(labels: Iterable[Tensor], classes: int) -> Tensor:
     """Share of each class among all labelled pixels, shape (K,), float64; all 0 where no pixel has a label.
 
@@ -176,13 +179,6 @@ def spatial_priors(labels: Iterable[Tensor], classes: int, size: tuple[int, int]
     shares = smooth / valid.clamp(min=tiny)
     average = shares.sum(dim=(1, 2), keepdim=True) / (valid > 0).sum().clamp(min=1)
     return torch.where((average > 0) & (valid > 0), shares / average.clamp(min=tiny), 1.0).float()
-
-
-_COUNTED = 2000
-_SNAPSHOT_SEEDS: dict[Part, int] = {"source": 0, "held-out-source": 1, "target": 2, "held-out-target": 3}
-_SNAPSHOT_IMAGES = 200
-"""Images of a part in a snapshot, with 32 pixels each: as many rows as a small set of images has."""
-_SNAPSHOT_PIXELS = 32
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -254,14 +250,14 @@ class ScenePair(Pair):
         return self.target.transform
 
     def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:  # noqa: ARG002
-        """Return labelled pixels of a part of the source; every process looks at all images."""
+        """Return labelled pixels of a part of the source; every process evaluates all images."""
         labels = self.label_maps(part, self.snapshot_batch, _SNAPSHOT_IMAGES)
         return sample_pixels(
             forward, self._snapshot_inputs(part), labels, per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
         )
 
     def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:  # noqa: ARG002
-        """Return pixels of a part of the target; every process looks at all images."""
+        """Return pixels of a part of the target; every process evaluates all images."""
         return sample_pixels(
             forward, self._snapshot_inputs(part), per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
         )

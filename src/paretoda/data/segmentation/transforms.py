@@ -22,6 +22,8 @@ from paretoda.data.transforms import IMAGENET
 from paretoda.errors import DataError
 from paretoda.types import IGNORE
 
+Read = TypeVar("Read")
+
 
 @dataclass(frozen=True)
 class Convention:
@@ -222,9 +224,6 @@ def _resize(image: Image8, size: Size) -> Image8:
 
 def _to_tensor(images: Sequence[Image8] | NDArray[np.uint8]) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(np.stack(list(images)))).permute(0, 3, 1, 2).contiguous().float()
-
-
-Read = TypeVar("Read")
 
 
 def _parse_two(read: Callable[[Any], Read], given: Any) -> tuple[Read, Read]:

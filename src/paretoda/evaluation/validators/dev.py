@@ -17,6 +17,8 @@ from torch import Tensor
 from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Domain, Snapshot
 
+Array = NDArray[np.float64]
+
 
 def zero_one(logits: Tensor, labels: Tensor) -> Tensor:
     """1 where the prediction is wrong, 0 where it is right: shape (n,), float64.
@@ -46,9 +48,6 @@ class SourceRisk:
         """Return the score, in -1..0."""
         held_out = snapshot.held_out_source
         return -float(zero_one(held_out.logits, held_out.labels).mean())
-
-
-Array = NDArray[np.float64]
 
 
 def dev_risk(weights: Array, losses: Array) -> float:

@@ -13,6 +13,10 @@ from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Model, Snapshot
 
+_BATCH = 128
+_IMAGES = 64
+"""Number of images with pixel labels; each has thousands of pixels."""
+
 
 def map_consistency(model: Model, batches: Iterable[Tensor], *, share: float, images: int) -> float:
     """Mean of the consistencies at pixels where two images were predicted differently, and alike; see `MixVal`.
@@ -46,11 +50,6 @@ def map_consistency(model: Model, batches: Iterable[Tensor], *, share: float, im
             counted[kind] += float(pixels.sum())
     across, within = (float(found) for found in right / counted.clamp(min=1))
     return across if not counted[1] else (across + within) / 2
-
-
-_BATCH = 128
-_IMAGES = 64
-"""Number of images with pixel labels; each has thousands of pixels."""
 
 
 def find_partners(labels: Tensor, same: bool) -> tuple[Tensor, Tensor]:

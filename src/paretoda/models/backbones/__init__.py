@@ -20,6 +20,13 @@ from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resne
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
 from paretoda.models.weights import DEFAULT, RANDOM, load_weights, resolve_weights
 
+EXTERNAL_PREFIXES = {
+    "hf:": "hf:facebook/dinov2-small",
+    "timm:": "timm:convnext_tiny",
+    "module:": "module:package.factory",
+}
+"""Prefix of the names of external networks -> an example."""
+
 
 def _resnet(build: Callable[..., nn.Module], width: int) -> Backbone:
     return Backbone(lambda channels: build(in_channels=channels), width, 32, IMAGENET_MEAN, IMAGENET_STD, True)
@@ -41,13 +48,6 @@ BACKBONES: dict[str, Backbone] = {
 
 NAMES = ("mlp", *BACKBONES)
 """All names of backbones in this package."""
-
-EXTERNAL_PREFIXES = {
-    "hf:": "hf:facebook/dinov2-small",
-    "timm:": "timm:convnext_tiny",
-    "module:": "module:package.factory",
-}
-"""Prefix of the names of external networks -> an example."""
 
 
 def is_external(name: str) -> bool:

@@ -8,6 +8,8 @@ from typing import Literal
 from torch import nn
 
 _GRID = 2
+SMALLEST = 14
+"""Side of the smallest image that both convolutions can read."""
 
 
 def cnn_width(widths: Sequence[int] = (32, 64, 128)) -> int:
@@ -30,10 +32,6 @@ def cnn(in_channels: int = 3, widths: Sequence[int] = (32, 64, 128)) -> nn.Seque
         layers += [nn.Conv2d(before, after, 3, padding=1, bias=False), nn.BatchNorm2d(after), nn.ReLU()]
         layers.append(nn.MaxPool2d(2))
     return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(_GRID), nn.Flatten())
-
-
-SMALLEST = 14
-"""Side of the smallest image that both convolutions can read."""
 
 
 def lenet(in_channels: int = 1, width: int = 500, *, dropout: float = 0.5) -> nn.Sequential:

@@ -34,6 +34,12 @@ _UNUSED = frozenset(
 )
 """Keys that do not affect the shape of the network, or that would let others decide which code runs."""
 _READ = 2**20
+_USUAL_SIZE = 224
+_MOST_PARAMETERS = 4_000
+"""Largest number of tensors in a network; the deepest published image networks have about a thousand."""
+_MORE_BUFFERS = 2**24
+_WITHOUT_A_FILE, _BESIDE_A_FILE = 2**28, 2**20
+"""Largest numbers of weights of a network whose folder has no weights, and of layers that the file lacks."""
 
 
 def read_json(path: Path) -> dict[str, Any]:
@@ -144,9 +150,6 @@ def library_version() -> str:
     return str(__version__)
 
 
-_USUAL_SIZE = 224
-
-
 @dataclass(frozen=True)
 class ImageFormat:
     """Images as a network was trained on them.
@@ -227,13 +230,6 @@ def _channels(value: Any, channels: int, factor: float, name: str) -> tuple[floa
     if len(found) != channels or not all(map(isfinite, found)):
         raise BackboneError(f"the preprocessor of {name} has {value!r} for {channels} channels; it is damaged")
     return found
-
-
-_MOST_PARAMETERS = 4_000
-"""Largest number of tensors in a network; the deepest published image networks have about a thousand."""
-_MORE_BUFFERS = 2**24
-_WITHOUT_A_FILE, _BESIDE_A_FILE = 2**28, 2**20
-"""Largest numbers of weights of a network whose folder has no weights, and of layers that the file lacks."""
 
 
 def describe_backbone(source: str) -> Backbone:

@@ -17,6 +17,9 @@ from paretoda.models.segmentation.small import DilatedBody, HypercolumnBody
 
 Norm = Literal["train", "affine-frozen", "frozen", "group"]
 """Normalisation of maps; `SegmenterArchitecture` explains the values."""
+_CHANNELS = 64
+SMALL = "dilated"
+"""Name of the default backbone."""
 
 
 class PixelEncoder(nn.Module):
@@ -54,9 +57,6 @@ class PixelEncoder(nn.Module):
         lower, last = self.body(images)
         features: Tensor = last if self.levels == 1 else torch.cat([lower, last], dim=1)
         return features
-
-
-_CHANNELS = 64
 
 
 @dataclass(frozen=True)
@@ -105,9 +105,6 @@ def _deeplab(build: Callable[[], DeepLabBody]) -> PixelBackbone:
         optimiser="sgd",
     )
 
-
-SMALL = "dilated"
-"""Name of the default backbone."""
 
 SEGMENTATION_BACKBONES: dict[str, PixelBackbone] = {
     SMALL: PixelBackbone(

@@ -16,6 +16,14 @@ from paretoda.models.batchnorm import batch_norms
 from paretoda.models.weights import load_weights
 
 _GROUPS = 8
+_QUARTER, _EIGHTH, _SIXTEENTH = 2, 4, 10
+"""Indices of the last blocks of the stages whose maps are used."""
+_CHANNELS = (24, 40, 112)
+"""Numbers of channels of these maps."""
+_BEHIND = (*(f"_blocks.{i}." for i in range(11, 16)), "_conv_head.", "_bn1.", "_fc.")
+"""Prefixes of the names of published tensors behind these stages."""
+_MOMENTUM = 0.1
+"""Momentum of BatchNorm: with the published 0.01 the statistics would still be ImageNet's after a hundred steps."""
 
 
 def _conv(inputs: int, outputs: int, stride: int = 1, dilation: int = 1) -> nn.Conv2d:
@@ -91,16 +99,6 @@ class DilatedBody(nn.Module):
         """Return the maps of the last two blocks, each (n, channels, h/4, w/4)."""
         lower = self.block2(self.block1(self.stem(images)))
         return lower, self.block3(lower)
-
-
-_QUARTER, _EIGHTH, _SIXTEENTH = 2, 4, 10
-"""Indices of the last blocks of the stages whose maps are used."""
-_CHANNELS = (24, 40, 112)
-"""Numbers of channels of these maps."""
-_BEHIND = (*(f"_blocks.{i}." for i in range(11, 16)), "_conv_head.", "_bn1.", "_fc.")
-"""Prefixes of the names of published tensors behind these stages."""
-_MOMENTUM = 0.1
-"""Momentum of BatchNorm: with the published 0.01 the statistics would still be ImageNet's after a hundred steps."""
 
 
 class Trunk(nn.Module):

@@ -9,6 +9,12 @@ from torch import Tensor
 from paretoda.objectives.parts.differentiation import full_precision
 from paretoda.types import Objective, Source, Target
 
+_STRENGTHS = {"features": 100.0, "logits": 1.0}
+"""Default strengths by the paper's rule: at the end of training the distance is about as large as the source loss.
+
+Measured on 256 features.
+"""
+
 
 def covariance(rows: Tensor) -> Tensor:
     """Unbiased covariance of the columns; 0 for a single row.
@@ -49,13 +55,6 @@ def moment_distance(source: Tensor, target: Tensor) -> Tensor:
     """
     means = (source.mean(0) - target.mean(0)).square().mean()
     return (covariance(source) - covariance(target)).square().mean() + means
-
-
-_STRENGTHS = {"features": 100.0, "logits": 1.0}
-"""Default strengths by the paper's rule: at the end of training the distance is about as large as the source loss.
-
-Measured on 256 features.
-"""
 
 
 class Coral(Objective):

@@ -11,6 +11,9 @@ from torch.nn import functional
 from paretoda.objectives.parts.neighbours import Bank
 from paretoda.types import Objective, Snapshot, Source, Target
 
+_AT_ONCE = 1024
+"""Number of rows whose similarities with the whole bank are held in memory together."""
+
 
 def class_means(features: Tensor, labels: Tensor, classes: int) -> Tensor:
     """Mean feature of every class.
@@ -83,10 +86,6 @@ class PrototypeGuide(Objective):
         """Store the class means of the whole source."""
         source = snapshot.source
         self.prototypes.replace(class_means(source.features, source.labels, self.classes))
-
-
-_AT_ONCE = 1024
-"""Number of rows whose similarities with the whole bank are held in memory together."""
 
 
 def neighbour_prediction(features: Tensor, bank: Tensor, predictions: Tensor, k: int) -> Tensor:

@@ -12,6 +12,8 @@ from torch.func import functional_call
 
 from paretoda.objectives.parts.discriminator import Statistics
 
+Function = TypeVar("Function", bound=Callable[..., Tensor])
+
 
 def call_frozen(network: nn.Module, rows: Tensor, statistics: Statistics) -> Tensor:
     """Call the network so that the result is differentiable in the rows only.
@@ -24,9 +26,6 @@ def call_frozen(network: nn.Module, rows: Tensor, statistics: Statistics) -> Ten
     fixed = {name: parameter.detach() for name, parameter in network.named_parameters()}
     answer: Tensor = functional_call(network, fixed, (rows, statistics))
     return answer
-
-
-Function = TypeVar("Function", bound=Callable[..., Tensor])
 
 
 def full_precision(function: Function) -> Function:

@@ -12,6 +12,8 @@ from paretoda.objectives.parts.differentiation import full_precision
 
 SCALES = (0.125, 0.25, 0.5, 1.0, 2.0)
 """Bandwidths of the five kernels of DAN and JAN, in mean squared distances."""
+Estimator = Literal["v", "u", "linear"]
+"""Pairs that are averaged: all; all of different samples; neighbours in the batch only."""
 
 
 @full_precision
@@ -51,10 +53,6 @@ def adaptive_gaussians(distances: Tensor, scales: Sequence[float] = SCALES) -> T
     """
     mean = distances.detach().mean().clamp(min=torch.finfo(distances.dtype).eps ** 2)  # all rows may be equal
     return torch.stack([gaussian(distances, scale * mean) for scale in scales]).sum(0)
-
-
-Estimator = Literal["v", "u", "linear"]
-"""Pairs that are averaged: all; all of different samples; neighbours in the batch only."""
 
 
 def check_estimator(estimator: str) -> None:

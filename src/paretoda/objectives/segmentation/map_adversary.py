@@ -15,6 +15,10 @@ from paretoda.objectives.segmentation.minent import output_logits, self_informat
 from paretoda.objectives.segmentation.pixel_objective import zero_loss
 from paretoda.types import Objective, Source, Target
 
+GATE_STEPS = 100
+"""Number of recent steps whose accuracies the gate averages."""
+FEWER_LAYERS, PUBLISHED_LAYERS = 3, 5
+
 
 class MapDiscriminator(nn.Module):
     """4x4 convolutions with stride 2, each but the last followed by LeakyReLU and twice as wide as the one before.
@@ -57,10 +61,6 @@ class MapDiscriminator(nn.Module):
             maps = nn.functional.leaky_relu(layer(maps), 0.2)
         scores: Tensor = self.layers[-1](maps)
         return scores
-
-
-GATE_STEPS = 100
-"""Number of recent steps whose accuracies the gate averages."""
 
 
 def accuracy(source: Tensor, target: Tensor, *, border: float) -> Tensor:
@@ -107,9 +107,6 @@ class AccuracyGate(nn.Module):
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"gate={self.gate}"
-
-
-FEWER_LAYERS, PUBLISHED_LAYERS = 3, 5
 
 
 def map_encoder_loss(scores: Tensor, *, least_squares: bool) -> Tensor:

@@ -28,7 +28,7 @@ from paretoda.types import Objective, Source, Target
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
-    """Bayes' rule: log ρ, with ρ_k = p_k q_k / Σ p q.
+    """Eq. 3, refined predictions by Bayes' rule: log ρ, with ρ_k = p_k q_k / Σ p q.
 
     Args:
         logits: Logits of the classifier, shape (n, K); p is their softmax.
@@ -115,7 +115,7 @@ class Tcm(Objective):
         )
 
     def forward(self, source: Source, target: Target) -> Tensor:
-        """Return the missing information; with `paper_literal`, minus the information."""
+        """Return the loss of Eq. 5 as the missing information; with `paper_literal`, minus the information."""
         rows = torch.cat([source.features, target.features])
         rows = rows.detach() if self.detach else rows
         scores = call_frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]

@@ -13,7 +13,6 @@ import platform
 import shutil
 import sys
 from contextlib import suppress
-from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -33,6 +32,8 @@ from paretoda.run.directory.tables import (
 )
 from paretoda.run.settings import Settings, parse_settings
 
+_INPUTS = ("source", "target")
+
 
 def read_versions() -> dict[str, str]:
     """Return the versions of what a run depends on."""
@@ -40,100 +41,34 @@ def read_versions() -> dict[str, str]:
     return found | {name: version(name) for name in ("torch", "numpy", "scipy", "scikit-learn", "pillow")}
 
 
-@dataclass(frozen=True)
-class RunPaths:
-    """Paths of the files of one run.
+class RunDirectory:
+    """The files of one run: their paths, and how they are written, read and removed.
 
     Args:
         path: The directory of the run.
     """
 
-    path: Path
-
-    @property
-    def config(self) -> Path:
-        """Settings and inputs."""
-        return self.path / "config.toml"
-
-    @property
-    def metrics(self) -> Path:
-        """One JSON line for each step."""
-        return self.path / "metrics.jsonl"
-
-    @property
-    def table(self) -> Path:
-        """The metrics as a table, written at the end."""
-        return self.path / "metrics.csv"
-
-    @property
-    def tensorboard(self) -> Path:
-        """Folder of TensorBoard's event files."""
-        return self.path / "tensorboard"
-
-    @property
-    def checkpoint(self) -> Path:
-        """The newest state to resume from."""
-        return self.path / "checkpoint" / "last.pt"
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config = path / "config.toml"  # settings and inputs
+        self.environment = path / "environment.json"  # versions that the run was made with
+        self.metrics = path / "metrics.jsonl"  # one JSON line for each step
+        self.table = path / "metrics.csv"  # the metrics as a table, written at the end
+        self.tensorboard = path / "tensorboard"  # TensorBoard's event files
+        self.checkpoint = path / "checkpoint" / "last.pt"  # the newest state to resume from
+        self.model = path / "model.safetensors"  # the chosen model's weights, written at the very end
+        self.description = path / "model.json"  # classes, transforms, architecture
+        self.predictions = path / "predictions.csv"  # the target's predicted classes
+        self.maps = path / "predictions"  # the target's label maps, where the task predicts maps
+        self.translation = path / "translation.safetensors"  # the CycleGAN that was trained before the run
+        self.results = path / "results.json"  # label-free scores, the chosen model, warnings
+        self.report = path / "report.html"  # the report as one page
+        self.card = path / "README.md"  # the model card
+        self.exported = {"onnx": path / "model.onnx", "torch": path / "model.pt2"}  # what `paretoda export` writes
 
     def candidate(self, taken: int) -> Path:
         """Return the path of the model after that many steps, kept until one is chosen."""
         return self.path / "checkpoint" / f"candidate-{taken:08d}.safetensors"
-
-    @property
-    def model(self) -> Path:
-        """The chosen model's weights; written at the very end."""
-        return self.path / "model.safetensors"
-
-    @property
-    def description(self) -> Path:
-        """Classes, transforms, architecture."""
-        return self.path / "model.json"
-
-    @property
-    def predictions(self) -> Path:
-        """The target's predicted classes."""
-        return self.path / "predictions.csv"
-
-    @property
-    def maps(self) -> Path:
-        """Folder of the target's label maps, where the task predicts maps."""
-        return self.path / "predictions"
-
-    @property
-    def translation(self) -> Path:
-        """The CycleGAN that was trained before the run."""
-        return self.path / "translation.safetensors"
-
-    @property
-    def results(self) -> Path:
-        """Label-free scores, the chosen model, warnings."""
-        return self.path / "results.json"
-
-    @property
-    def report(self) -> Path:
-        """The report as one page."""
-        return self.path / "report.html"
-
-    @property
-    def card(self) -> Path:
-        """The model card."""
-        return self.path / "README.md"
-
-    @property
-    def exported(self) -> dict[str, Path]:
-        """Format -> default path of the file that `paretoda export` writes."""
-        return {"onnx": self.path / "model.onnx", "torch": self.path / "model.pt2"}
-
-
-_INPUTS = ("source", "target")
-
-
-class RunDirectory(RunPaths):
-    """The files of one run: writes, reads and removes them.
-
-    Args:
-        path: The directory of the run.
-    """
 
     def check_free(self, *, overwrite: bool) -> None:
         """Raise RunError unless a new run may be written here."""
@@ -151,7 +86,7 @@ class RunDirectory(RunPaths):
         self._clear()
         try:
             self.path.mkdir(parents=True, exist_ok=True)
-            write_json(self.path / "environment.json", read_versions())
+            write_json(self.environment, read_versions())
             self.write_config(settings, inputs)
         except OSError:  # a full disk: the rest is no run, and would be in the way of the next attempt
             self._clear()
@@ -163,7 +98,7 @@ class RunDirectory(RunPaths):
 
     def _has_other_files(self) -> bool:
         """Return whether there is more than a run leaves that was killed before it had written config.toml."""
-        ours = {self.path / ".lock", self.path / "environment.json", *find_unfinished(self.path)}
+        ours = {self.path / ".lock", self.environment, *find_unfinished(self.path)}
         return any(path not in ours for path in self.path.iterdir())
 
     def _clear(self) -> None:
@@ -177,7 +112,7 @@ class RunDirectory(RunPaths):
 
     def _files(self) -> tuple[Path, ...]:
         given = (self.model, self.description, self.predictions, self.results, self.report, self.metrics)
-        more = (self.table, self.card, *self.exported.values(), self.translation, self.path / "environment.json")
+        more = (self.table, self.card, *self.exported.values(), self.translation, self.environment)
         return (*given, *more)
 
     def read_config(self) -> tuple[Settings, dict[str, str]]:
@@ -235,7 +170,7 @@ class RunDirectory(RunPaths):
 
     def read_environment(self) -> dict[str, str]:
         """Read the versions that the run was made with."""
-        return {key: str(value) for key, value in self._read_json(self.path / "environment.json").items()}
+        return {key: str(value) for key, value in self._read_json(self.environment).items()}
 
     def _read_json(self, path: Path) -> dict[str, Any]:
         try:

@@ -21,6 +21,7 @@ Predicted: TypeAlias = tuple[str, str, float]
 
 _HEADS = ["name", "prediction", "confidence"]
 _FAR = 1e100  # no measured number is as large, and charts of it would overflow
+Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 def _clip_huge(value: float | None) -> float | None:
@@ -28,7 +29,6 @@ def _clip_huge(value: float | None) -> float | None:
 
 
 Number = Annotated[float | None, AfterValidator(_clip_huge)]
-Count = Annotated[int, Field(ge=0, le=10**15)]
 
 
 class StepLine(BaseModel):

@@ -27,6 +27,13 @@ from paretoda.run.export.program import Program
 TOLERANCE = 1e-5
 """Largest difference of probabilities; of logits, relative to the largest of them where it is above 1."""
 _BATCHES = (1, 2, 5)
+Format = Literal["onnx", "torch"]
+Runner = Callable[[Tensor], Sequence[NDArray[Any]]]
+"""Computes the outputs of the file from inputs."""
+_MISSING = 'writing ONNX files needs further packages: pip install "paretoda[onnx]"'
+_METADATA = "paretoda.json"
+_FATAL = 4
+"""Severity from which on onnxruntime writes to stderr by itself; all else comes as an exception."""
 
 
 def compare(program: Program, run: Callable[[Tensor], Sequence[NDArray[Any]]], *, any_size: bool) -> float:
@@ -84,15 +91,6 @@ def _cases(program: Program, *, any_size: bool) -> Iterator[tuple[Tensor, dict[s
             generator = torch.Generator().manual_seed(place)
             channels = draw_example(program, 1).shape[1]
             yield torch.randn(count, channels, *size, generator=generator), {}
-
-
-Format = Literal["onnx", "torch"]
-Runner = Callable[[Tensor], Sequence[NDArray[Any]]]
-"""Computes the outputs of the file from inputs."""
-_MISSING = 'writing ONNX files needs further packages: pip install "paretoda[onnx]"'
-_METADATA = "paretoda.json"
-_FATAL = 4
-"""Severity from which on onnxruntime writes to stderr by itself; all else comes as an exception."""
 
 
 def write_program(program: Program, kind: Format, path: Path) -> float:

@@ -34,6 +34,9 @@ from paretoda.run.task import BenchData, Outcome, PredictOptions
 from paretoda.tasks.classification.inputs import ClassificationInputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor
 
+_MOST_FREQUENT = 5
+_CONFUSIONS = 5
+
 
 def prediction_rows(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> list[Predicted]:
     """Return one row for each sample: its name, predicted class and confidence."""
@@ -42,30 +45,26 @@ def prediction_rows(classes: Sequence[str], samples: Samples, probabilities: NDA
     return [(name, classes[index], round(float(row[index]), 6)) for name, index, row in found]
 
 
-def make_pictures(model: ClassificationPredictor, inputs: ClassificationInputs | None, facts: RunFacts) -> Pictures:
+def make_pictures(predictor: ClassificationPredictor, inputs: ClassificationInputs | None, facts: RunFacts) -> Pictures:
     """Return what the model makes of the data; no pictures where the data are no longer those of the run."""
-    if inputs is None or not inputs.has_target or inputs.raw.classes != model.classes:
+    if inputs is None or not inputs.has_target or inputs.raw.classes != predictor.classes:
         return NO_PICTURES
-    target, device = inputs.raw.target.samples, next(model.model.parameters()).device
+    target, device = inputs.raw.target.samples, next(predictor.model.parameters()).device
     if target.names(range(len(target))) != [name for name, _, _ in facts.predictions]:
         return NO_PICTURES
-    return take_pictures(model.model, inputs.pair, target, facts.predictions, device)
+    return take_pictures(predictor.model, inputs.pair, target, facts.predictions, device)
 
 
 def add_oracle_pictures(
-    pictures: Pictures, model: ClassificationPredictor, labelled: str, callbacks: Callbacks
+    pictures: Pictures, predictor: ClassificationPredictor, labelled: str, callbacks: Callbacks
 ) -> Pictures:
     """Put the labelled samples beside the held-out source, and their images in the place of unlabelled ones."""
-    samples = open_samples(labelled, labelled=True, classes=model.classes)
+    samples = open_samples(labelled, labelled=True, classes=predictor.classes)
     for note in samples.notes:
         callbacks.notify(note)
     with torch.no_grad():
-        oracle = take_oracle_pictures(model.classes, samples, model.probabilities(samples))
+        oracle = take_oracle_pictures(predictor.classes, samples, predictor.probabilities(samples))
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
-
-
-_MOST_FREQUENT = 5
-_CONFUSIONS = 5
 
 
 def predict_data(
@@ -78,7 +77,7 @@ def predict_data(
         data: Unlabelled data.
         out: CSV file; None: the rows are the outcome's raw text.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
     """
     samples = _open(predictor, data, options, callbacks, labelled=False)
     calibrated = _uses_temperature(predictor, options, callbacks)
@@ -121,7 +120,7 @@ def evaluate_data(
         predictor: Predictor of a finished run.
         data: Labelled data, whose labels are matched by class name.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
     """
     samples = _open(predictor, data, options, callbacks, labelled=True)
     assert samples.labels is not None  # opened with labels

@@ -73,13 +73,14 @@ def _read(path: Path, total: int) -> Tensor | None:
 
 
 def _key(pair: DomainPair, domain: Domain, network: nn.Module) -> str:
-    """Return a hash of the samples, the transform and every weight."""
+    """Return a hash of the samples, the transform, the layers and every weight."""
     rows = pair.source if domain == "source" else pair.target
     digest = hashlib.sha256(fingerprint(rows.samples).encode())
     digest.update(json.dumps(rows.transform.to_json(), sort_keys=True).encode())
+    digest.update(repr(network).encode())
     for name, tensor in sorted(network.state_dict().items()):
-        digest.update(name.encode())
-        digest.update(tensor.detach().cpu().contiguous().view(torch.uint8).numpy().tobytes() if tensor.ndim else b"")
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:32]
 
 
@@ -117,7 +118,7 @@ def open_inputs(
         source: Labelled data.
         target: Unlabelled data; None: the source stands in their place.
         device: Device of the frozen backbone.
-        callbacks: Hear notes, and the progress of checking images and computing features.
+        callbacks: Receive notes, and the progress of checking images and computing features.
     """
     raw = _open_pair(settings, source, target, callbacks.progress)
     for note in raw.notes:

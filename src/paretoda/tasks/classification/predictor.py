@@ -197,8 +197,8 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
     backbone = None
     if facts["backbone"] is not None:
         name, shape = str(facts["backbone"]["name"]), tuple(facts["backbone"]["input_shape"])
-        told = facts["backbone"].get("facts")
-        backbone = (name, load_module(lambda: make_backbone(name, shape, facts=told), part("backbone")).to(device))
+        own = facts["backbone"].get("facts")
+        backbone = (name, load_module(lambda: make_backbone(name, shape, facts=own), part("backbone")).to(device))
     scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
     refiner = None
     if facts["refiner"]:
@@ -218,8 +218,8 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
 
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
     """Raise ValueError where the output of one part is not what the next one takes."""
-    told = transform.to_json()
-    given = (told["width"],) if told["kind"] == "features" else (told["channels"], told["size"], told["size"])
+    read = transform.to_json()
+    given = (read["width"],) if read["kind"] == "features" else (read["channels"], read["size"], read["size"])
     if backbone is not None:
         if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
             raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from paretoda.data import DomainPair, PairSettings, examine
+from paretoda.data import PairSettings, examine
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.scaling import FeatureTransform
 from paretoda.errors import DataError, RunError
@@ -22,13 +21,12 @@ from paretoda.models.classifier import Classifier
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
-from paretoda.report.facts import Pictures, RunFacts
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
 from paretoda.run.settings import Settings
-from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, Usage
+from paretoda.run.task import BenchData, PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import CLASSIFICATION
 from paretoda.tasks.classification.build import build
@@ -54,6 +52,14 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
 
     name = CLASSIFICATION
 
+    build = staticmethod(build)
+    average = staticmethod(average)
+    pictures = staticmethod(make_pictures)
+    oracle_pictures = staticmethod(add_oracle_pictures)
+    predict_data = staticmethod(predict_data)
+    evaluate_data = staticmethod(evaluate_data)
+    make_program = staticmethod(ClassificationProgram)
+
     @property
     def tables(self) -> Tables:
         """The names that settings take."""
@@ -71,10 +77,6 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     ) -> ClassificationInputs:
         """Open and check the data, and compute the features of a frozen backbone."""
         return open_inputs(settings, source, target, device, callbacks)
-
-    def build(self, settings: Settings, pair: DomainPair, device: torch.device) -> Step:
-        """Build networks, objectives, scheme and optimiser: the step before training."""
-        return build(settings, pair, device)
 
     def predictor(self, step: Step, inputs: ClassificationInputs) -> ClassificationPredictor:
         """Copy the step's present model into a predictor for new data of the target."""
@@ -103,10 +105,6 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Load the model of a finished run; nothing in its files is executed."""
         return load_predictor(directory.model, directory.description, device)
 
-    def average(self, predictors: Sequence[ClassificationPredictor]) -> ClassificationPredictor:
-        """Return one predictor whose probabilities are the mean of theirs."""
-        return average(predictors)
-
     def write_predictions(
         self,
         directory: RunDirectory,
@@ -119,12 +117,6 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         probabilities = run.model.probabilities(target, workers=run.settings.workers)
         write_text(directory.predictions, predictions_table(prediction_rows(run.classes, target, probabilities)))
 
-    def pictures(
-        self, predictor: ClassificationPredictor, inputs: ClassificationInputs | None, facts: RunFacts
-    ) -> Pictures:
-        """Return the map of features, the held-out source and samples of the target."""
-        return make_pictures(predictor, inputs, facts)
-
     def card(self, predictor: ClassificationPredictor) -> CardFacts:
         """Return the facts of the model card."""
         features = isinstance(predictor.transform, FeatureTransform)
@@ -135,10 +127,6 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return what a user can do next with a finished run."""
         return Usage(directory.predictions, losses=tuple(predictor.model.architecture.losses))
 
-    def program(self, predictor: ClassificationPredictor, *, transforms: bool, refined: bool) -> ClassificationProgram:
-        """Return the module that `paretoda export` writes."""
-        return ClassificationProgram(predictor, transforms=transforms, refined=refined)
-
     def examine(
         self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
     ) -> Sequence[Finding]:
@@ -147,36 +135,13 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
             raise DataError("--source-table: only for --task segmentation")
         return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
 
-    def adjust(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
+    def apply_options(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
         """Return the predictor with the user's crops and preference."""
         if options.table is not None or options.classes is not None:
             raise RunError("this is a run of classification; leave out --table and --classes")
         if options.crops is not None:
             predictor = predictor.with_crops(options.crops)
         return predictor if options.preference is None else predictor.with_preference(options.preference)
-
-    def predict_data(
-        self,
-        predictor: ClassificationPredictor,
-        data: str,
-        out: Path | None,
-        options: PredictOptions,
-        callbacks: Callbacks,
-    ) -> Outcome:
-        """Predict the classes of new data: one row for each sample, in a file or as text."""
-        return predict_data(predictor, data, out, options, callbacks)
-
-    def evaluate_data(
-        self, predictor: ClassificationPredictor, data: str, options: PredictOptions, callbacks: Callbacks
-    ) -> Outcome:
-        """Compare the predictions of labelled data with the labels."""
-        return evaluate_data(predictor, data, options, callbacks)
-
-    def oracle_pictures(
-        self, pictures: Pictures, predictor: ClassificationPredictor, labelled: str, callbacks: Callbacks
-    ) -> Pictures:
-        """Add labelled samples of the target to the pictures of a report."""
-        return add_oracle_pictures(pictures, predictor, labelled, callbacks)
 
     def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
         """Open a benchmark's source and target; models are measured on the whole target."""

@@ -36,8 +36,8 @@ _ADVERSARIES_SHARE = {"adam": 1 / 3, "sgd": 0.4}
 _GUIDE_PIXELS = 1024
 """Pixels of a step; each is compared with the whole bank of target pixels."""
 _ADVERSARIES = ("adasegnet", "advent", "cycada", "clan")
-_LEVELLED = ("adasegnet", "advent", "minent", "cycada")
-_TAUGHT = ("cbst", "crst")
+_MULTI_LEVEL = ("adasegnet", "advent", "minent", "cycada")
+_SELF_TRAINING = ("cbst", "crst")
 
 
 def backbone_name(settings: Settings) -> str:
@@ -91,13 +91,13 @@ def _with_prior(name: str, settings: Settings, pair: ScenePair, options: dict[st
     Roads are larger than signs everywhere; class weights in the source's loss make its predictions less so.
     """
 
-    def taught() -> torch.Tensor:
+    def expected_frequencies() -> torch.Tensor:
         shares, weights = pair.source_frequencies(), _class_weights(settings, pair)
         return shares if weights is None else shares * weights
 
     if name == "im" and options.get("prior") == "estimated":
-        raise SettingsError("at pixels im looks at the target alone: target.prior=estimated is for tcm")
-    return with_prior(name, options, taught, "estimated" if name == "tcm" else "source")
+        raise SettingsError("for segmentation, im sees the target alone: target.prior=estimated is for tcm")
+    return with_prior(name, options, expected_frequencies, "estimated" if name == "tcm" else "source")
 
 
 def _class_weights(settings: Settings, pair: ScenePair) -> torch.Tensor | None:
@@ -116,9 +116,9 @@ def _alignment_options(
     found = dict(options)
     if settings.method in _ADVERSARIES and not found.get("enlarge"):
         found.setdefault("layers", min(FEWER_LAYERS, int(math.log2(min(map_size(pair, model))))))
-    if settings.method in _LEVELLED and settings.levels > 1:
+    if settings.method in _MULTI_LEVEL and settings.levels > 1:
         found.setdefault("levels", settings.levels)
-    if settings.method in _TAUGHT and "priors" in found:
+    if settings.method in _SELF_TRAINING and "priors" in found:
         wanted = found.pop("priors")
         if not isinstance(wanted, bool):
             raise SettingsError("alignment.priors is true or false: the priors are counted in the source's labels")
@@ -137,9 +137,9 @@ def map_size(pair: ScenePair, model: Segmenter) -> tuple[int, int]:
 
 def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, Objective]) -> torch.optim.Optimizer:
     """Make the network's optimiser, and Adam for the adversaries."""
-    known = model.architecture.spec
-    name = settings.optimiser or known.optimiser
-    usual = known.adam if name == "adam" else _BY_SGD
+    spec = model.architecture.spec
+    name = settings.optimiser or spec.optimiser
+    usual = spec.adam if name == "adam" else _BY_SGD
     lr = usual if settings.lr is None else settings.lr
     groups = segmenter_groups(model, lr)
     network: torch.optim.Optimizer

@@ -32,6 +32,7 @@ SHOWN = 8
 """Number of images on a page."""
 _HELD_OUT = 200
 """Largest number of source images that the page's table counts."""
+_MOST_FREQUENT = 5
 
 
 @dataclass(frozen=True)
@@ -96,11 +97,11 @@ def make_cards(model: SegmentationPredictor, samples: SceneSamples, confidences:
     return found
 
 
-def make_pictures(model: SegmentationPredictor, inputs: SegmentationInputs | None, facts: RunFacts) -> Pictures:
+def make_pictures(predictor: SegmentationPredictor, inputs: SegmentationInputs | None, facts: RunFacts) -> Pictures:
     """Return the pictures that need no label of the target: some scenes, and the overlap on the held-out source.
 
     Args:
-        model: Predictor of the run.
+        predictor: Predictor of the run.
         inputs: Data of the run; None where they cannot be opened any more.
         facts: Facts of the run, with its predictions.
     """
@@ -112,32 +113,29 @@ def make_pictures(model: SegmentationPredictor, inputs: SegmentationInputs | Non
     held_out = inputs.pair.source_held_out[:_HELD_OUT].tolist()
     overlaps = []
     if held_out:
-        found = measure_maps(for_source(model, inputs), inputs.pair.source.samples, held_out)
-        overlaps = [make_overlap(model, found.scores, "held-out source", oracle=False)]
+        found = measure_maps(for_source(predictor, inputs), inputs.pair.source.samples, held_out)
+        overlaps = [make_overlap(predictor, found.scores, "held-out source", oracle=False)]
     confidences = [confidence for _, _, confidence in facts.predictions]
-    return Pictures(map_cards=make_cards(model, target, confidences), overlaps=overlaps)
+    return Pictures(map_cards=make_cards(predictor, target, confidences), overlaps=overlaps)
 
 
 def add_oracle_pictures(
-    pictures: Pictures, model: SegmentationPredictor, labelled: str, callbacks: Callbacks
+    pictures: Pictures, predictor: SegmentationPredictor, labelled: str, callbacks: Callbacks
 ) -> Pictures:
     """Show labelled images with their labels, and the overlap of classes on them."""
     samples = open_scenes(labelled, labelled=True)
-    if samples.classes != model.classes:
+    if samples.classes != predictor.classes:
         raise RunError(f"{labelled} has other classes than the model: {', '.join(samples.classes)}")
-    found = measure_maps(model, samples, progress=callbacks.progress)
-    oracle = make_overlap(model, found.scores, "target (oracle)", oracle=True)
+    found = measure_maps(predictor, samples, progress=callbacks.progress)
+    oracle = make_overlap(predictor, found.scores, "target (oracle)", oracle=True)
     return replace(
-        pictures, map_cards=make_cards(model, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
+        pictures, map_cards=make_cards(predictor, samples, found.confidences), overlaps=[oracle, *pictures.overlaps]
     )
 
 
-def for_source(model: SegmentationPredictor, inputs: SegmentationInputs) -> SegmentationPredictor:
+def for_source(predictor: SegmentationPredictor, inputs: SegmentationInputs) -> SegmentationPredictor:
     """Return the same network for new images of the source, whose size may differ."""
-    return replace(model, transform=replace(inputs.pair.source.transform, flip=False, scales=None, crop=None))
-
-
-_MOST_FREQUENT = 5
+    return replace(predictor, transform=replace(inputs.pair.source.transform, flip=False, scales=None, crop=None))
 
 
 def predict_data(
@@ -150,7 +148,7 @@ def predict_data(
         data: Images.
         out: Folder for the files.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
 
     Raises:
         RunError: There is no folder to write to, or an option makes no sense for pixels.
@@ -184,7 +182,7 @@ def evaluate_data(
         predictor: Predictor of a finished run.
         data: Images with label maps.
         options: Options of the user.
-        callbacks: Hear notes and progress.
+        callbacks: Receive notes and progress.
 
     Raises:
         RunError: The classes differ, or an option makes no sense for pixels.

@@ -87,7 +87,7 @@ def open_inputs(
         settings: Settings of the run.
         source: Labelled scenes.
         target: Unlabelled images; None: the source stands in their place.
-        callbacks: Hear notes, and the progress of checking files.
+        callbacks: Receive notes, and the progress of checking files.
     """
     wanted = make_pair_settings(settings)
     if target is None:

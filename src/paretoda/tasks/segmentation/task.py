@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from paretoda.data.doctor.findings import Finding
-from paretoda.data.segmentation import ScenePair, ScenePairSettings, examine_scenes
+from paretoda.data.segmentation import ScenePairSettings, examine_scenes
 from paretoda.data.segmentation.label_tables import find_table
 from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.validators import PIXEL_VALIDATORS
@@ -21,13 +20,12 @@ from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_M
 from paretoda.objectives.segmentation.pixel_objective import AtPixels
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
-from paretoda.report.facts import Pictures, RunFacts
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
 from paretoda.run.settings import Settings
-from paretoda.run.task import BenchData, Outcome, PredictOptions, Tables, Task, Usage
+from paretoda.run.task import PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import SEGMENTATION
 from paretoda.tasks.segmentation.build import build
@@ -66,7 +64,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "refresh_every": 100,
 }
 _DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "every": 5}
-"""Defaults under the scheme 'paretoda': the published method is one objective, which alone trains the head.
+"""Defaults under the scheme 'paretoda': source loss and alignment form one objective, and only it trains the head.
 
 The weights hardly change from step to step, and a step that holds them costs half as much.
 """
@@ -79,6 +77,17 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     smallest_batch = 1
     classes_title = "Largest class of each image"
     own_parts = ("source", "translation")
+
+    build = staticmethod(build)
+    average = staticmethod(average)
+    for_source = staticmethod(for_source)
+    pictures = staticmethod(make_pictures)
+    oracle_pictures = staticmethod(add_oracle_pictures)
+    predict_data = staticmethod(predict_data)
+    evaluate_data = staticmethod(evaluate_data)
+    make_program = staticmethod(SegmentationProgram)
+    open_benchmark = staticmethod(open_benchmark)
+    measure = staticmethod(measure)
 
     @property
     def tables(self) -> Tables:
@@ -98,7 +107,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         return {**_DEFAULTS, **(_DEFAULTS_OF_PARETODA if paretoda else {})}
 
     def check(self, settings: Settings) -> None:
-        """Raise ValueError for teachers of another method than FDA, and for an unknown label table."""
+        """Raise ValueError if teachers are given for a method other than 'fda', or the label table is unknown."""
         if settings.source_table is not None:
             find_table(settings.source_table)
         if settings.teachers and settings.method != "fda":
@@ -117,10 +126,6 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         """Open and check the data and the teachers; a checkpoint has the labels of the teachers already."""
         inputs = open_inputs(settings, source, target, callbacks)
         return inputs if resuming else replace(inputs, teachers=open_teachers(settings, inputs.pair, device))
-
-    def build(self, settings: Settings, pair: ScenePair, device: torch.device) -> Step:
-        """Build networks, objectives, scheme and optimiser: the step before training."""
-        return build(settings, pair, device)
 
     def check_processes(self, settings: Settings) -> None:
         """Refuse translations, which pair the images of a whole batch."""
@@ -158,11 +163,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
             refiner=deepcopy(refiner) if isinstance(refiner, Tcm) else None,
         )
 
-    def for_source(self, predictor: SegmentationPredictor, inputs: SegmentationInputs) -> SegmentationPredictor:
-        """Return the same network for new images of the source, whose size may differ."""
-        return for_source(predictor, inputs)
-
-    def sentences(self, objectives: Iterable[Objective]) -> Sequence[str]:
+    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what self-training has labelled."""
         sentence = describe_self_training(objectives)
         return () if sentence is None else (sentence,)
@@ -170,10 +171,6 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     def load(self, directory: RunDirectory, device: torch.device) -> SegmentationPredictor:
         """Load the model of a finished run; nothing in its files is executed."""
         return load_predictor(directory.model, directory.description, device)
-
-    def average(self, predictors: Sequence[SegmentationPredictor]) -> SegmentationPredictor:
-        """Return one predictor whose probabilities are the mean of theirs."""
-        return average(predictors)
 
     def write_predictions(
         self, directory: RunDirectory, run: Run, inputs: SegmentationInputs, callbacks: Callbacks
@@ -186,12 +183,6 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         )
         write_text(directory.predictions, predictions_table(rows))
 
-    def pictures(
-        self, predictor: SegmentationPredictor, inputs: SegmentationInputs | None, facts: RunFacts
-    ) -> Pictures:
-        """Return some scenes of the target, and the overlap of classes on the held-out source."""
-        return make_pictures(predictor, inputs, facts)
-
     def card(self, predictor: SegmentationPredictor) -> CardFacts:
         """Return the facts of the model card."""
         return CardFacts(predictor.classes, "image-segmentation", output="FOLDER")
@@ -200,17 +191,13 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         """Return what a user can do next with a finished run."""
         return Usage(directory.maps, out=" --out FOLDER")
 
-    def program(self, predictor: SegmentationPredictor, *, transforms: bool, refined: bool) -> SegmentationProgram:
-        """Return the module that `paretoda export` writes."""
-        return SegmentationProgram(predictor, transforms=transforms, refined=refined)
-
     def examine(
         self, source: Any, target: Any, *, table: str | None, skip_bad: bool, progress: Progress | None
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains of scenes."""
         return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), progress)
 
-    def adjust(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
+    def apply_options(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""
         given = {"--crops": options.crops, "--preference": options.preference}
         if foreign := [option for option, value in given.items() if value is not None]:
@@ -218,34 +205,3 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         if options.calibrated:
             raise RunError("confidences of pixels are not calibrated; leave out --calibrated")
         return predictor
-
-    def predict_data(
-        self,
-        predictor: SegmentationPredictor,
-        data: str,
-        out: Path | None,
-        options: PredictOptions,
-        callbacks: Callbacks,
-    ) -> Outcome:
-        """Write a label map and an overlay for every image."""
-        return predict_data(predictor, data, out, options, callbacks)
-
-    def evaluate_data(
-        self, predictor: SegmentationPredictor, data: str, options: PredictOptions, callbacks: Callbacks
-    ) -> Outcome:
-        """Compute the IoU of every class over all images together, and its mean."""
-        return evaluate_data(predictor, data, options, callbacks)
-
-    def oracle_pictures(
-        self, pictures: Pictures, predictor: SegmentationPredictor, labelled: str, callbacks: Callbacks
-    ) -> Pictures:
-        """Add labelled scenes and their overlaps to the pictures of a report."""
-        return add_oracle_pictures(pictures, predictor, labelled, callbacks)
-
-    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
-        """Open a benchmark's scenes."""
-        return open_benchmark(source, target, test, skip_bad=skip_bad)
-
-    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
-        """Measure the chosen and the last model of a run on the test scenes."""
-        return measure(run, data)
