@@ -29,7 +29,7 @@ def losses(x: Tensor) -> dict[str, Tensor]:
 
 
 def descend(scheme: Scheme, start: Tensor) -> Matrix:
-    """The losses along the way, shape (steps, 2)."""
+    """Return the losses along the path, shape (steps, 2)."""
     x = torch.nn.Parameter(start.clone())
     optimiser = torch.optim.SGD([x])
     path = []
@@ -43,7 +43,7 @@ def descend(scheme: Scheme, start: Tensor) -> Matrix:
 
 
 def results(starts: int = 4) -> dict[str, list[Matrix]]:
-    """Paths by scheme, from random starts."""
+    """Return the paths of each scheme from random starting points."""
     points = torch.rand(starts, 2, generator=torch.Generator().manual_seed(0), dtype=torch.float64) * 1.2 - 0.6
     return {
         "linear": [descend(Linear((w, 2 - w)), x) for w in (0.6, 1.4) for x in points],
@@ -73,7 +73,7 @@ def draw(paths: dict[str, list[Matrix]], out: Path) -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Where schemes end on a concave Pareto front.")
-    parser.add_argument("--out", type=Path, default=Path("toy_front.png"), help="where the picture goes")
+    parser.add_argument("--out", type=Path, default=Path("toy_front.png"), help="file of the picture")
     found, picture = results(), parser.parse_args().out
     for title, ways in found.items():
         print(f"{title:9s} ends at", *sorted({f"({way[-1][0]:.3f}, {way[-1][1]:.3f})" for way in ways}))

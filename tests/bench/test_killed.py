@@ -75,6 +75,6 @@ def test_ctrl_c_is_one_sentence_and_leaves_nobody_behind(features, tmp_path):
         wait_for(lambda: not alive_in_group(stopped.pid), seconds=10)
     assert end.code == 130
     lines = end.err.splitlines()
-    assert lines[-1] == "paretoda: stopped; 0 of 8 runs are done, the same command goes on"
+    assert lines[-1] == "paretoda: stopped; 0 of 8 runs are done, the same command continues"
     assert "Traceback" not in end.err
     assert all(line.startswith(("office-caltech10: 8 runs", "training: ", "paretoda: ")) for line in lines), end.err

@@ -109,7 +109,7 @@ def test_a_missing_domain_is_told(tmp_path):
         ),
         ("office31", "amazon/images", "it has classes, so it looks like one domain: give the folder that has them all"),
         ("office31", "amazon/images/mug", "it has frame_0001.jpg, frame_0002.jpg; give the folder"),
-        ("office31", "nowhere", "is no folder; give the one that has the images of office31"),
+        ("office31", "nowhere", "is not a folder; give the one that has the images of office31"),
     ],
 )
 def test_a_wrong_folder_is_told_and_what_to_give_instead(tmp_path, made, given, said):

@@ -58,7 +58,7 @@ def test_an_image_outside_the_classes_cannot_be_counted(tmp_path):
     write_images(tmp_path / "s")
     write_images(tmp_path / "t")
     Image.new("RGB", (8, 8)).save(tmp_path / "t" / "stray.png")
-    with pytest.raises(DataError, match=r"stray\.png is in no class's folder"):
+    with pytest.raises(DataError, match=r"stray\.png is not in the folder of a class"):
         load_task(SuiteTask(Part("s"), Part("t")), tmp_path, tmp_path / "work")
 
 

@@ -109,7 +109,7 @@ def test_a_file_names_contenders(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("steps = 5", "'steps' is no contender"),
+        ("steps = 5", "'steps' is not a contender"),
         ("[a]\nstep = 5", "steps"),
         ("[a]\nbaseline = 'logistic'\nsteps = 5", "takes no other settings"),
     ],

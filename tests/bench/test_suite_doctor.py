@@ -98,13 +98,13 @@ def test_a_renamed_class_is_told_with_its_name(copy):
     (copy / "webcam/images/back_pack").rename(copy / "webcam/images/backpack")
     assert errors("office31", copy) == [
         "webcam has no images of back_pack; unpack the archive again, or rename the folder.",
-        "webcam has backpack, which the benchmark has not; did you mean 'back_pack'?",
+        "webcam has backpack, which the benchmark does not have; did you mean 'back_pack'?",
     ]
 
 
 def test_a_class_too_many_is_told(copy):
     write_classes(copy / "webcam/images", {"zebra": 1})
-    assert errors("office31", copy) == ["webcam has zebra, which the benchmark has not; move it away."]
+    assert errors("office31", copy) == ["webcam has zebra, which the benchmark does not have; move it away."]
 
 
 def test_a_broken_file_is_told(copy):
@@ -125,7 +125,7 @@ def test_all_faults_are_told_at_once_and_the_command_ends_with_2(inside, copy):
     assert [finding["domain"] for finding in end.last_line["findings"]] == ["amazon", "dslr", "webcam"]
     assert end.last_line["errors"] == 3
     said = inside("doctor", "--suite", "office31", copy).out
-    assert "3 errors, 0 warnings: numbers on this copy of office31 compare with nobody's." in said
+    assert "3 errors, 0 warnings: numbers on this copy of office31 cannot be compared with others." in said
 
 
 def test_lists_beside_folders_are_a_warning(small, tmp_path):
@@ -154,7 +154,7 @@ def test_a_question_that_makes_no_sense_is_one_sentence(inside, arguments, said)
 def test_a_folder_without_the_benchmark(inside, tmp_path):
     end = inside("doctor", "--suite", "office31", tmp_path)
     assert end.code == 2
-    assert "1 error, 0 warnings: office31 is not there." in end.out
+    assert "1 error, 0 warnings: office31 was not found." in end.out
 
 
 def test_without_a_path_the_data_folder_counts(inside, whole, monkeypatch):

@@ -121,7 +121,7 @@ def test_an_interrupted_run_says_how_to_go_on_and_ends_with_the_bytes_of_an_unin
     assert said.code == 130, said
     assert "Traceback" not in said.err
     assert said.err.splitlines()[-1].startswith("paretoda: stopped after ")
-    assert f"`paretoda adapt --out '{out}' --resume` goes on" in said.err
+    assert f"`paretoda adapt --out '{out}' --resume` continues" in said.err
     assert not (out / "model.safetensors").exists()
     taken = len((out / "metrics.jsonl").read_text().splitlines())
     assert 5 <= taken < 60

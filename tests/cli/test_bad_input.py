@@ -126,7 +126,7 @@ def test_a_place_that_is_taken(data: tuple[Path, Path], tmp_path: Path, inside: 
     given = ("adapt", "--source", data[0], "--target", data[1], *SMALL, "--out")
     (tmp_path / "file").write_text("mine")
     assert "is a file" in inside(*given, tmp_path / "file").sentence
-    assert "is not empty and holds no run" in inside(*given, tmp_path, "--overwrite").sentence
+    assert "is not empty and contains no run" in inside(*given, tmp_path, "--overwrite").sentence
     assert (tmp_path / "file").read_text() == "mine"
 
 

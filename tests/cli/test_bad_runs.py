@@ -43,7 +43,7 @@ class Trap:
 
 def test_a_pickle_dressed_up_as_a_model_is_not_opened(copied: Path, data: tuple[Path, Path], inside: Inside) -> None:
     (copied / "model.safetensors").write_bytes(pickle.dumps(Trap(copied / "sprung")))
-    assert "damaged or no model" in inside("predict", copied, data[1]).sentence
+    assert "damaged or not a model" in inside("predict", copied, data[1]).sentence
     assert not (copied / "sprung").exists()
 
 

@@ -57,7 +57,7 @@ def test_a_run_of_two_processes_can_be_killed_and_goes_on_as_the_run_of_one(data
     assert killed.code != 0
     (sentence,) = ours(killed.err)
     assert "process 1 of 0..1 ended without a word" in sentence
-    assert "--resume` goes on from the last checkpoint" in sentence
+    assert "--resume` continues from the last checkpoint" in sentence
     resumed = ended(torchrun(3, "adapt", "--out", tmp_path / "several", "--resume", "--json", "--quiet"))
     assert resumed.code == 0, resumed
     assert len(resumed.out.splitlines()) == 1  # the first process alone speaks

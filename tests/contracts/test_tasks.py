@@ -99,7 +99,7 @@ def test_the_mean_of_a_run_with_itself_is_the_run(task, run):
     _, mean = load_ensemble([run.directory, run.directory], CPU)
     for one, other in zip(mean.predict_proba(target), run.predict_proba(target), strict=True):
         np.testing.assert_allclose(one, other, atol=1e-6)
-    with pytest.raises(RunError, match="no model of its own"):
+    with pytest.raises(RunError, match="not a model of its own"):
         mean.save(run.directory / "a", run.directory / "b")
 
 

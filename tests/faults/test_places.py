@@ -84,7 +84,7 @@ def test_a_disk_that_may_only_be_read(small_disk: tuple[Forks, Path], inputs: tu
     answer = forks.command("adapt", *inputs, "--out", disk / "new", *RUN)
     assert forks.ask(shell=f"mount -o remount,rw {disk}") == 0
     assert answer.code == 2
-    assert f"the disk may only be read at {disk / 'new'}; choose another place" in answer.sentence
+    assert f"the disk is read-only at {disk / 'new'}; choose another place" in answer.sentence
 
 
 def test_a_clock_that_jumps_by_years_changes_nothing(

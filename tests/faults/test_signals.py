@@ -16,7 +16,7 @@ BETWEEN = "checkpoint/last-previous.pt"
 def ends_well(forks: Forks, inputs: tuple[str, ...], out: Path, whole: dict[str, str], answer: Answer) -> None:
     if answer.code != 0:  # a signal that came after the last line
         assert answer.code == 130, answer.err
-        words = ("--resume` goes on", "nothing was written", "is finished", "paretoda: stopped")
+        words = ("--resume` continues", "nothing was written", "is finished", "paretoda: stopped")
         assert any(word in answer.sentence for word in words), answer.sentence
         answer = go_on(forks, inputs, out)
         assert answer.code == 0, answer.err
@@ -47,5 +47,5 @@ def test_sigterm_in_training_is_a_checkpoint_and_a_sentence(
     spoil = {"after_lines": 5, "shell": "kill -TERM $PPID"}
     answer = forks.command("adapt", *inputs, "--out", out, *RUN, **spoil)
     assert answer.code == 130
-    assert f"stopped after 5 of 9 steps; `paretoda adapt --out {out} --resume` goes on from here" in answer.sentence
+    assert f"stopped after 5 of 9 steps; `paretoda adapt --out {out} --resume` continues from here" in answer.sentence
     assert (out / "checkpoint" / "last.pt").exists()

@@ -45,7 +45,7 @@ def test_the_file_is_named_and_the_run_goes_on_when_it_is_back(
     assert answer.code == 2, answer.err
     assert str(folder) in answer.sentence
     assert words in answer.sentence
-    assert f"`paretoda adapt --out {out} --resume` goes on from the last checkpoint" in answer.sentence
+    assert f"`paretoda adapt --out {out} --resume` continues from the last checkpoint" in answer.sentence
     assert forks.ask(shell=mend.format(folder, folder) if mend else f"cp -rT {pictures} {folder}") == 0
     assert forks.command("adapt", "--out", out, "--resume", "-q").code == 0
     assert forks.listing(out) == forks.listing(tmp_path / "whole" / "run")

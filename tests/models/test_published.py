@@ -69,7 +69,7 @@ def test_what_cannot_be_had_is_refused_before_data_are_read():
         resolve_backbone(make_settings({"backbone": "module:my.own", "backbone_weights": "default"}))
     with pytest.raises(SettingsError, match="leave out --checkpoint-activations"):
         make_settings({"backbone": "timm:x", "checkpoint_activations": True})
-    with pytest.raises(SettingsError, match="lacks a name behind the colon, as in hf:facebook/dinov2-small"):
+    with pytest.raises(SettingsError, match="lacks a name after the colon, as in hf:facebook/dinov2-small"):
         make_settings({"backbone": "hf:"})
     with pytest.raises(SettingsError, match="is for --task classification"):
         make_settings({"backbone": "hf:a/b", "task": "segmentation"})

@@ -182,7 +182,7 @@ def test_directories_that_cannot_be_used_are_refused(files, small):
         adapt(files / "source.npz", files / "target.npz", files / "run", **small)
     adapt(files / "source.npz", files / "target.npz", files / "run", overwrite=True, **{**small, "seed": 5})
     assert RunDirectory(files / "run").read_config()[0].seed == 5
-    with pytest.raises(RunError, match="not empty and holds no run"):
+    with pytest.raises(RunError, match="not empty and contains no run"):
         adapt(files / "source.npz", files / "target.npz", files, overwrite=True, **small)
     with pytest.raises(RunError, match="is a file"):
         adapt(files / "source.npz", files / "target.npz", files / "source.npz", **small)

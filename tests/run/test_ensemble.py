@@ -74,7 +74,7 @@ def test_crops_are_those_of_every_run(runs):
 def test_a_mean_is_not_saved_as_if_it_were_its_first_run(runs, tmp_path):
     directory = RunDirectory(tmp_path)
     both = load_mean(runs[0], CPU)
-    with pytest.raises(RunError, match="no model of its own: save each"):
+    with pytest.raises(RunError, match="not a model of its own: save each"):
         both.save(directory.model, directory.description)
     assert not list(tmp_path.iterdir())
     with pytest.raises(RunError, match="leave out --preference or --with"):

@@ -63,7 +63,7 @@ def test_a_step_that_is_left_out_changes_nothing_not_even_batchnorm_or_the_schem
     assert same(step_state(step, 1), before)
     assert all(parameter.grad is None for parameter in step.modules().parameters())
     assert len(said) == 1
-    assert said[0].startswith("A step was left out, 1 of 1 that may be: ")
+    assert said[0].startswith("A step was skipped, 1 of 1 that may be: ")
     with pytest.raises(NonFiniteError):
         tolerant(batch)
 
@@ -95,11 +95,11 @@ def test_a_resumed_run_may_leave_out_more_and_remembers_how_many_it_left_out(fil
     said = []
     callbacks = Callbacks(say=said.append)
     given = (files / "source.npz", files / "target.npz")
-    with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were left out"):
+    with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were skipped"):
         adapt(*given, files / "run", callbacks=callbacks, **small, skip_nonfinite=3)
     assert [line for line in said if "left out" in line] == said
     assert [sentence.split(" that")[0][-6:] for sentence in said] == ["1 of 3", "2 of 3", "3 of 3"]
-    with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were left out"):
+    with pytest.raises(NonFiniteError, match="this was step 33 of 40 after 3 were skipped"):
         adapt(out=files / "run", resume=True)  # from step 30: the count is not forgotten
     run = adapt(out=files / "run", resume=True, skip_nonfinite=4)
     directory = RunDirectory(files / "run")
@@ -123,5 +123,5 @@ def test_networks_that_overflow_never_become_a_checkpoint(files, small):
 
 
 def test_what_does_not_combine_is_refused():
-    with pytest.raises(SettingsError, match="the gradient scaler leaves out such steps"):
+    with pytest.raises(SettingsError, match="the gradient scaler skips such steps"):
         make_settings({"precision": "16", "skip_nonfinite": 3})

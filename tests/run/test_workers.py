@@ -82,7 +82,7 @@ def test_every_step_gets_the_batch_that_it_would_read_itself(streets, workers, e
 
 def test_steps_out_of_turn_are_refused(streets):
     pair = replace(make_scene_pair(*streets, ScenePairSettings(batch_size=2)), workers=1)
-    with Prefetcher(pair, Wanting([True]), range(5), 1) as batches, pytest.raises(ValueError, match="out of turn"):
+    with Prefetcher(pair, Wanting([True]), range(5), 1) as batches, pytest.raises(ValueError, match="out of order"):
         batches(3)
 
 
@@ -143,4 +143,4 @@ def test_control_c_ends_a_run_with_workers_cleanly(photos, tmp_path, times):
     said = ended(process)
     assert said.code == 130, said
     assert "Traceback" not in said.err
-    assert "--resume` goes on" in said.err
+    assert "--resume` continues" in said.err

@@ -76,7 +76,7 @@ def test_a_flipped_bit_of_a_weight_is_said(two):
     assert read_checkpoint(two, said.append)["taken"] == 3
     assert len(said) == 1
     assert said[0].startswith("The last checkpoint is damaged (last.pt: the checksum of ")
-    assert said[0].endswith("the run goes on from the one before it, after step 3.")
+    assert said[0].endswith("the run continues from the one before it, after step 3.")
 
 
 def test_cut_anywhere_it_falls_back_and_without_a_second_it_is_one_sentence(two):

@@ -1,1 +1,1 @@
-"""Benchmarks: tasks x contenders x seeds, kept in a file that a restart goes on with."""
+"""Benchmarks: tasks x contenders x seeds, kept in a file with which a restart continues."""

@@ -212,7 +212,7 @@ def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
     found = []
     for name, settings in read_toml(path).items():
         if not isinstance(settings, dict):
-            raise SettingsError(f"{path}: {name!r} is no contender; write [{name!r}] and its settings below it")
+            raise SettingsError(f"{path}: {name!r} is not a contender; write [{name!r}] and its settings below it")
         if "baseline" in settings:
             if len(settings) > 1:
                 raise SettingsError(f"{path}: {name!r} has a baseline, which takes no other settings; remove them")
@@ -320,6 +320,6 @@ def _select_best(group: list[Row]) -> Row:
     for row in finished:
         if missing := [name for name in validators if (row.get("scores") or {}).get(name) is None]:
             what = f"{row['name']!r} ran {row['task']} in several variants, one without the score {missing[0]!r}"
-            raise RunError(f"{what}; remove its line, and the run is made again")
+            raise RunError(f"{what}; remove its line, and the run is repeated")
     scores = {name: [row["scores"][name] for row in finished] for name in validators}
     return {**finished[choose(scores, judge or "ensemble").index], "judge": judge}

@@ -86,7 +86,7 @@ class Place:
 def find_home(suite: str, folder: Path) -> Path:
     """Return the folder of the domains: the given one, or one inside it with a usual name of the suite."""
     if not folder.is_dir():
-        raise DataError(f"{folder} is no folder; give the one that has the images of {suite}")
+        raise DataError(f"{folder} is not a folder; give the one that has the images of {suite}")
     found = _list_homes(suite, folder)
     if not found:
         raise DataError(
@@ -272,7 +272,7 @@ def _check_classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list
         )
     if strange:
         near = hint(strange[0], missing) if missing else "move it away."
-        said.append(f"{domain} has {shorten_names(strange)}, which the benchmark has not; {near}")
+        said.append(f"{domain} has {shorten_names(strange)}, which the benchmark does not have; {near}")
     return said
 
 

@@ -25,7 +25,7 @@ Row = dict[str, Any]
 
 def _fraction(value: float | None) -> float | None:
     if value is not None and isfinite(value) and not 0 <= value <= 1:
-        raise ValueError(f"{value} is no fraction from 0 to 1")
+        raise ValueError(f"{value} is not a fraction from 0 to 1")
     return value
 
 
@@ -99,7 +99,7 @@ class Store:
             return Result.model_validate(row).model_dump(exclude_unset=True)
         except ValueError as error:
             what = f"line {number} of {self.path} is damaged ({first_reason(error)})"
-            raise RunError(f"{what}; remove the line, its run is made again") from error
+            raise RunError(f"{what}; remove the line, and its run is repeated") from error
 
     def _row(self, number: int, line: bytes) -> Row:
         try:
@@ -107,7 +107,7 @@ class Store:
         except ValueError:
             row = None
         if not isinstance(row, dict) or not isinstance(row.get("key"), str):
-            raise RunError(f"line {number} of {self.path} is damaged; remove the line, its run is made again")
+            raise RunError(f"line {number} of {self.path} is damaged; remove the line, and its run is repeated")
         return row
 
     def _cut_half_line(self) -> None:

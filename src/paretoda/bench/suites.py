@@ -139,7 +139,7 @@ _COMPARED = _pick_tasks(
 )
 SUITES["comparison"] = Suite(
     "Six tasks that every method is compared on, two each of PACS, SURF and digits (batches of 32 there); only M-U "
-    "served for choices.",
+    "was used for choices.",
     {
         name: replace(task, settings={**task.settings, "batch_size": 32}) if name.startswith("digits") else task
         for name, task in _COMPARED.items()

@@ -37,7 +37,7 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
         Path | None, typer.Option(metavar="FILE.toml", help="settings; those of the command line take precedence")
     ] = None,
     preset: Preset = None,
-    resume: Annotated[bool, typer.Option("--resume", help="go on with the run in --out")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="continue the run in --out")] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="replace the run in --out")] = False,
     json: Json = False,
     quiet: Quiet = False,
@@ -148,7 +148,7 @@ def _explain_stop(stop: BaseException, out: Path) -> str:
 
 
 def _describe_resuming(out: Path) -> str:
-    return f"`paretoda adapt --out {shlex.quote(str(out))} --resume` goes on from the last checkpoint"
+    return f"`paretoda adapt --out {shlex.quote(str(out))} --resume` continues from the last checkpoint"
 
 
 def _summarise(console: Console, run: Run, out: Path) -> None:

@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
-    help="A model that works on unlabelled target data, from labelled source data of another place.",
+    help="Train a model for unlabelled target data from labelled source data of another domain.",
     epilog="DATA is an image folder, a list file of `path label` lines, or an .npz with x and optionally y, classes.",
 )
 
@@ -47,7 +47,9 @@ def _program(
     max_image_pixels: Annotated[
         int | None,
         typer.Option(
-            min=1, metavar="N", help="most pixels of an image; a larger one is refused as an attack (89478485)"
+            min=1,
+            metavar="N",
+            help="maximum number of pixels of an image; a larger one is refused as an attack (89478485)",
         ),
     ] = None,
     max_unpacked_bytes: Annotated[
@@ -55,7 +57,7 @@ def _program(
         typer.Option(
             min=1,
             metavar="N",
-            help="most bytes that a small packed array may unpack to; more is refused as an attack (4 GiB)",
+            help="maximum bytes that a small packed array may unpack to; more is refused as an attack (4 GiB)",
         ),
     ] = None,
     trust_module: Annotated[
@@ -63,7 +65,7 @@ def _program(
         typer.Option(metavar="PACKAGE.FACTORY", help="trust your own code that a run names as its backbone"),
     ] = None,
 ) -> None:
-    """A model that works on unlabelled target data, from labelled source data of another place."""
+    """Train a model for unlabelled target data from labelled source data of another domain."""
     command = context.invoked_subcommand
     if is_distributed() and command not in (None, "adapt"):
         raise typer.BadParameter(f"{command} is for one process; start it without torchrun")

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def bench(  # noqa: PLR0913  (options, not arguments)
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="tasks (`paretoda list suites`)")],
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="results; a bench that was stopped goes on here")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="results; a bench that was stopped is resumed here")],
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
     tasks: Annotated[str | None, typer.Option(metavar="A,B,…", help="tasks of the suite (default all)")] = None,
     methods: Annotated[str | None, typer.Option(metavar="A,B,…", help="alignments (default source-only,dann)")] = None,
@@ -104,7 +104,7 @@ def _run(console: Console, bench: Bench, jobs: int | None, ray: str | None) -> N
     except KeyboardInterrupt as stop:
         total = len(bench.specs)
         done = total - len(bench.missing())
-        raise InterruptedRunError(f"stopped; {done} of {total} runs are done, the same command goes on") from stop
+        raise InterruptedRunError(f"stopped; {done} of {total} runs are done, the same command continues") from stop
 
 
 def _show(console: Console, request: BenchRequest, bench: Bench) -> None:

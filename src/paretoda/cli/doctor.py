@@ -92,7 +92,9 @@ def _examine_suite(console: Console, suite: str, path: Path | None) -> int:
         columns = {"domain": "left", "images": "right", "published": "right", "layout": "left", "where": "left"}
         console.table(columns, rows)
         console.result()
-    broken = f"numbers on this copy of {suite} compare with nobody's" if report.places else f"{suite} is not there"
+    broken = (
+        f"numbers on this copy of {suite} cannot be compared with others" if report.places else f"{suite} was not found"
+    )
     errors = _show(console, report.findings, f"this is {suite} as published", broken)
     domains = {
         domain: {"images": report.images[domain], "published": report.expected[domain], "path": str(place.path)}

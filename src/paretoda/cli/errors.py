@@ -33,11 +33,11 @@ INTERRUPTED = "paretoda.run.interrupt.InterruptedRunError"
 _LOST = "paretoda.distributed.collectives.LostProcessError"
 _MEMORY = ("builtins.MemoryError", "torch.OutOfMemoryError")
 _NO_ROOM = ("can't allocate memory", "Storage size calculation overflowed")  # torch's, in a plain RuntimeError
-_CONTINUE = "then go on: `paretoda adapt` with --resume, other commands as they were written"
+_CONTINUE = "then continue: `paretoda adapt` with --resume, other commands unchanged"
 _FILES = (
     ((errno.ENOSPC, errno.EDQUOT), "the disk is full", f"free some space (or inodes), {_CONTINUE}"),
     ((errno.EFBIG,), "a file would be larger than is allowed", f"raise the limit (ulimit -f), {_CONTINUE}"),
-    ((errno.EROFS,), "the disk may only be read", "choose another place"),
+    ((errno.EROFS,), "the disk is read-only", "choose another place"),
     ((errno.EACCES, errno.EPERM), "permission denied", "choose another place or change its permissions"),
     ((errno.ENOTDIR, errno.EEXIST), "a part of the path is a file", "choose another place"),
     ((errno.EIO, errno.ESTALE), "the disk or network drive failed", f"check it, {_CONTINUE}"),
@@ -99,7 +99,7 @@ def explain(error: Exception) -> tuple[str, int]:
     if names & set(EXPECTED):
         return str(error), 2
     if names & set(_MEMORY) or any(words in str(error) for words in _NO_ROOM):
-        return "the memory is full; take --accumulate 2 or lower --batch-size or --image-size, or close others", 2
+        return "the memory is full; use --accumulate 2, lower --batch-size or --image-size, or close other programs", 2
     if isinstance(error, OSError):
         return _explain_os_error(error), 2
     where = "set PARETODA_DEBUG=1 to see where, and please report it"

@@ -30,12 +30,12 @@ _FIELDS = {
 """Kind of name -> the setting that takes it."""
 _NOTES = {
     "methods": "A target loss may follow a plus: --method dann+im means --method dann --target-loss im.",
-    "target-losses": "It may stand in the method: --method dann+im means --method dann --target-loss im.",
+    "target-losses": "It may be part of the method: --method dann+im means --method dann --target-loss im.",
     "guides": "Schemes without a guide do not read it.",
     "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
     "validators": "--select takes one of these, or 'last'.",
-    "tables": "Of segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
-    "presets": "Options beside --preset count more; the run's config.toml has every setting spelled out.",
+    "tables": "For segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
+    "presets": "Options besides --preset take precedence; the run's config.toml lists every setting.",
 }
 
 

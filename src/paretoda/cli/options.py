@@ -27,7 +27,7 @@ Preset = Annotated[
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="leave out images that cannot be read, with a warning")]
 RunPath = Annotated[Path, typer.Argument(metavar="RUN", help="directory of a finished run")]
 Preference = Annotated[
-    str | None, typer.Option(metavar="X,Y,…", help="what each loss counts, for a run of the scheme 'hypernetwork'")
+    str | None, typer.Option(metavar="X,Y,…", help="weight of each loss, for a run of the scheme 'hypernetwork'")
 ]
 _COMMA = re.compile(r",(?![^\[\]]*\])")
 """A comma outside of square brackets; inside, it belongs to a value: `target.prior=[0.7,0.2,0.1]`."""
@@ -64,7 +64,7 @@ def parse_numbers(option: str, parts: Sequence[str]) -> tuple[float, ...]:
     try:
         return tuple(float(part) for part in parts)
     except ValueError as error:
-        raise SettingsError(f"{option} takes numbers with commas between them: {error}") from error
+        raise SettingsError(f"{option} takes numbers separated by commas: {error}") from error
 
 
 def with_settings(leave_out: Sequence[str] = ()) -> Callable[[Callable[..., Any]], Callable[..., Any]]:

@@ -28,11 +28,11 @@ Calibrated = Annotated[
 ]
 AbstainBelow = Annotated[
     float | None,
-    typer.Option(min=0, max=1, metavar="P", help="no answer where the confidence, calibrated if it can be, is below P"),
+    typer.Option(min=0, max=1, metavar="P", help="no answer if the confidence, calibrated if possible, is below P"),
 ]
 Others = Annotated[
     list[Path] | None,
-    typer.Option("--with", metavar="RUN", help="another finished run; the mean of all predicts (may be repeated)"),
+    typer.Option("--with", metavar="RUN", help="another finished run; the mean of all is used (may be repeated)"),
 ]
 
 

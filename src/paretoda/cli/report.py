@@ -42,7 +42,7 @@ def report(
         if benches and labelled is not None:
             raise RunError(f"{benches[0]} is a bench: it has its oracle accuracies already; leave out --labelled")
         if out is None and len(runs) > 1:
-            raise RunError("several directories make one page: say where, with --out page.html")
+            raise RunError("several directories make one page; name its file with --out page.html")
         page, values = _make_bench_page(benches, title) if benches else _make_run_page(console, runs, labelled, title)
         out = out or runs[0] / "report.html"
         write_text(out, page)

@@ -25,7 +25,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
     ],
     suite: Annotated[str, typer.Argument(metavar="SUITE", help="suite of tasks")] = "office-caltech10",
     *,
-    out: Annotated[Path, typer.Option(metavar="DIR", help="results; a study that was stopped goes on here")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="results; a study that was stopped is resumed here")],
     task: Annotated[
         str | None, typer.Option(metavar="A,B,…", help="names of tasks (W-A; guides: A-C,C-A,W-A; else the first)")
     ] = None,

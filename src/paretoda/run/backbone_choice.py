@@ -57,7 +57,7 @@ def _pinned_weights(backbone: str, weights: str | None) -> str | None:
     if weights is None or weights == RANDOM:
         return weights
     if backbone.startswith(_HF) and weights != DEFAULT:
-        raise SettingsError(f"{backbone} has its own weights; leave out --backbone-weights, or say none")
+        raise SettingsError(f"{backbone} has its own weights; leave out --backbone-weights, or set it to none")
     if weights == DEFAULT:
         if backbone == "auto" or backbone.startswith(_HF):
             return weights

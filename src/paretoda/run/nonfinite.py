@@ -16,7 +16,7 @@ from paretoda.training.optimisers import ExhaustedScaleError
 from paretoda.training.step import Step
 from paretoda.types import Batch
 
-_ADVICE = "begin again with a lower --lr or with --clip 1"
+_ADVICE = "start again with a lower --lr or with --clip 1"
 
 
 class DivergedError(NonFiniteError):
@@ -51,7 +51,7 @@ class TolerantStep:
             restore_step(self._step, before)
             self._step.optimiser.zero_grad(set_to_none=True)
             self.skipped += 1
-            self._say(f"A step was left out, {self.skipped} of {self._allowed} that may be: {error}.")
+            self._say(f"A step was skipped, {self.skipped} of {self._allowed} that may be: {error}.")
             names = tuple(self._step.objectives)
             return Report(names, np.full(len(names), np.nan), equal(len(names)), Move.SKIPPED, finite=False)
 
@@ -72,10 +72,10 @@ def explain_failure(
         return error
     if isinstance(error, ExhaustedScaleError):
         return NonFiniteError(f"{error}; this was step {taken + 1} of {steps}")
-    before = f" after {skipped} were left out" if skipped else ""
+    before = f" after {skipped} were skipped" if skipped else ""
     again = (
-        f", or go on from the last checkpoint with --resume --skip-nonfinite {max(10, 2 * skipped)}, which leaves out "
-        "up to so many such steps"
+        f", or continue from the last checkpoint with --resume --skip-nonfinite {max(10, 2 * skipped)}, which skips up "
+        "to that many such steps"
     )
     return NonFiniteError(
         f"{error}; this was step {taken + 1} of {steps}{before}; {_ADVICE}{again if resumable else ''}"

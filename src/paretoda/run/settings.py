@@ -142,7 +142,7 @@ class Settings(BaseModel):
         task=_SEGMENTATION,
     )
     source_size: str | None = _setting(
-        None, "segmentation: size of the source's images, where it differs", task=_SEGMENTATION
+        None, "segmentation: size of the source's images, if it differs", task=_SEGMENTATION
     )
     source_table: str | None = _setting(
         None,
@@ -187,7 +187,7 @@ class Settings(BaseModel):
     class_balanced: bool = _setting(False, "draw the source's classes equally often", task=_CLASSIFICATION)
     skip_bad: bool = _setting(False, "leave out images that cannot be read, with a warning", arrays=False)
     workers: int | None = _setting(
-        None, "threads that read images ahead; the cores but one, 8 at most, if not given", ge=0, le=256, arrays=False
+        None, "threads that read images ahead; all cores but one, 8 at most, if not given", ge=0, le=256, arrays=False
     )
     index_cache: bool = _setting(True, "keep the list of a large folder's files for the next run", arrays=False)
     select: str = _setting("ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'")
@@ -203,10 +203,10 @@ class Settings(BaseModel):
         False, "use only algorithms that give the same bits each time, even if they are slower"
     )
     skip_nonfinite: int = _setting(
-        0, "steps with a NaN or infinite loss that are left out before the run stops", ge=0, le=_MANY
+        0, "steps with a NaN or infinite loss that are skipped before the run stops", ge=0, le=_MANY
     )
     accumulate: int = _setting(
-        1, "micro-batches of a batch, where its activations do not fit in memory", ge=1, le=_MANY, arrays=False
+        1, "micro-batches of a batch, if its activations do not fit in memory", ge=1, le=_MANY, arrays=False
     )
     checkpoint_activations: bool = _setting(
         False, "compute activations again in backward passes instead of keeping them", arrays=False
@@ -259,9 +259,7 @@ class Settings(BaseModel):
         self._check_strategy()
         self._check_memory(smallest_batch)
         if self.skip_nonfinite and self.precision == "16":
-            raise ValueError(
-                "with --precision 16 the gradient scaler leaves out such steps; leave out --skip-nonfinite"
-            )
+            raise ValueError("with --precision 16 the gradient scaler skips such steps; leave out --skip-nonfinite")
 
     def _check_task(self) -> None:
         """Refuse settings of another task, which would have no effect."""

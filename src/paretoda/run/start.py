@@ -152,7 +152,7 @@ def _read_resumed(
     if fixed := [name for name in changed if name not in _CHANGEABLE]:
         raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
     if directory.model.exists():
-        raise RunError(f"the run in {directory.path} is finished; use it, or begin anew with --overwrite")
+        raise RunError(f"the run in {directory.path} is finished; use it, or start again with --overwrite")
     return make_settings({**settings.model_dump(), **changed}), given
 
 

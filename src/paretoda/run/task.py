@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from paretoda.run.result import Run
 
 
-NOT_ONE_MODEL = "the mean of several runs is no model of its own: save each of them"
+NOT_ONE_MODEL = "the mean of several runs is not a model of its own: save each of them"
 NO_TARGET = "There is no target: the model was trained on the source alone, and nothing was adapted."
 Names = Mapping[str, str]
 """Name -> one line about it."""

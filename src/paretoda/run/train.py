@@ -58,7 +58,7 @@ class Prefetcher:
             batch = self._batch(number, guide=self._step.wants_guide)
         else:
             if next(self._numbers) != number:
-                raise ValueError(f"the batch of step {number} was asked for out of turn")
+                raise ValueError(f"the batch of step {number} was requested out of order")
             batch = self._as_wanted(next(self._read), number)
         return move_batch(batch, self._step.device)
 
@@ -226,7 +226,7 @@ def _resume(
     candidates.restore(state["extra"])
     tolerant.skipped = state["extra"].get("skipped", 0)
     if type(tolerant.skipped) is not int or tolerant.skipped < 0:
-        raise CheckpointError("the checkpoint does not say how many steps were left out; start again with --overwrite")
+        raise CheckpointError("the checkpoint does not say how many steps were skipped; start again with --overwrite")
     if len(set(step.processes.gather_numbers(first))) > 1:
         raise CheckpointError(f"the processes read different checkpoints in {directory.path}: put it on a shared disk")
     return first
@@ -245,7 +245,7 @@ def _explain_resuming(taken: int, steps: int, directory: RunDirectory | None) ->
     if directory is None:
         return f"stopped after {taken} of {steps} steps"
     place = shlex.quote(str(directory.path))
-    return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` goes on from here"
+    return f"stopped after {taken} of {steps} steps; `paretoda adapt --out {place} --resume` continues from here"
 
 
 @dataclass(eq=False)

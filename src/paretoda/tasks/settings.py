@@ -68,7 +68,7 @@ def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
             _check_name(kind, name, task)
     if len(set(losses)) < len(losses) or ("none" in losses and len(losses) > 1):
         whole = settings.target_loss
-        raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, 'none' stands alone")
+        raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, and 'none' alone")
 
 
 def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
@@ -76,7 +76,7 @@ def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
         if not _takes_external(task):
             raise ValueError(f"the backbone {name!r} is for --task {CLASSIFICATION}, not for {task.name}")
         if name in EXTERNAL_PREFIXES:
-            raise ValueError(f"the backbone {name!r} lacks a name behind the colon, as in {EXTERNAL_PREFIXES[name]}")
+            raise ValueError(f"the backbone {name!r} lacks a name after the colon, as in {EXTERNAL_PREFIXES[name]}")
         return
     if name in _names(kind, task):
         return

@@ -95,7 +95,7 @@ def read_checkpoint(path: Path, say: Callable[[str], None] = lambda _: None) -> 
             continue
         if problems:
             say(
-                f"The last checkpoint is damaged ({'; '.join(problems)}); the run goes on from the one before it, "
+                f"The last checkpoint is damaged ({'; '.join(problems)}); the run continues from the one before it, "
                 f"after step {state['taken']}."
             )
         return state

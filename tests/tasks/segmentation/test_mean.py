@@ -59,6 +59,6 @@ def test_scenes_and_measures_are_those_of_the_mean(paths, streets):
 
 def test_a_mean_is_not_saved_as_if_it_were_its_first_run(paths, tmp_path):
     directory = RunDirectory(tmp_path)
-    with pytest.raises(RunError, match="no model of its own: save each"):
+    with pytest.raises(RunError, match="not a model of its own: save each"):
         load_mean(paths, CPU).save(directory.model, directory.description)
     assert not list(tmp_path.iterdir())

@@ -153,7 +153,7 @@ def test_damaged_models_are_refused_with_a_sentence(folders, tmp_path):
     with pytest.raises(RunError, match="names and 10 colours"):
         load_predictor(directory.model, directory.description)
     directory.model.write_bytes(b"nonsense")
-    with pytest.raises(RunError, match="damaged or no model"):
+    with pytest.raises(RunError, match="damaged or not a model"):
         load_predictor(directory.model, directory.description)
 
 

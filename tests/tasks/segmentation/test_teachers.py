@@ -181,7 +181,7 @@ def test_what_cannot_teach_is_said_before_anything_is_written(bands, streets, tm
     cases = {
         tmp_path / "nowhere": "--teachers: the folder .*nowhere is missing: give the directory of a finished run",
         unfinished: "--teachers: .*model.safetensors is missing: the run has not finished",
-        tmp_path: "--teachers: .*model.safetensors is missing: the run has not finished, or this is no run",
+        tmp_path: "--teachers: .*model.safetensors is missing: the run has not finished, or this is not a run",
         bands / "other": "--teachers: they have the classes .*unicorn, the source has .*bicyclist",
     }
     for path, sentence in cases.items():

@@ -77,9 +77,9 @@ class RunDirectory:
         if not self.path.exists() or not self._has_other_files():
             return
         if not self.config.exists():
-            raise RunError(f"{self.path} is not empty and holds no run; give another --out")
+            raise RunError(f"{self.path} is not empty and contains no run; give another --out")
         if not overwrite:
-            raise RunError(f"{self.path} already has a run; use --resume to go on, --overwrite to begin anew")
+            raise RunError(f"{self.path} already has a run; use --resume to continue, --overwrite to start again")
 
     def begin(self, settings: Settings, inputs: dict[str, str]) -> None:
         """Create the directory with config.toml and environment.json; an earlier run in it is removed."""
@@ -178,7 +178,7 @@ class RunDirectory:
         except (OSError, ValueError) as error:
             raise RunError(f"{path} cannot be read ({error}); the run is damaged") from error
         if not isinstance(values, dict):
-            raise RunError(f"{path} is no table of names and values; the run is damaged")
+            raise RunError(f"{path} is not a table of names and values; the run is damaged")
         return values
 
     def tidy(self) -> None:

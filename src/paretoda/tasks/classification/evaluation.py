@@ -256,7 +256,7 @@ def _labels_in_order(samples: Samples, labelled: Samples) -> NDArray[np.int64]:
         return labelled.labels.values
     labels = dict(zip(labelled.paths, labelled.labels.values.tolist(), strict=True))
     if stray := [path for path in samples.paths if path not in labels]:
-        raise DataError(f"{stray[0]} is in no class's folder, so it cannot be counted; move it away")
+        raise DataError(f"{stray[0]} is not in the folder of a class, so it cannot be counted; move it away")
     return np.array([labels[path] for path in samples.paths], dtype=np.int64)
 
 

@@ -170,12 +170,14 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
     """Load the predictor that `save` wrote; nothing in the files is executed."""
     for path in (weights, description):
         if not path.is_file():
-            raise RunError(f"{path} is missing: the run has not finished, or this is no run")
+            raise RunError(f"{path} is missing: the run has not finished, or this is not a run")
     try:
         facts = parse_json(description.read_bytes())
         tensors = load_tensors(weights.read_bytes())
     except (SafetensorError, ValueError, OSError) as error:
-        raise RunError(f"the model in {weights.parent} cannot be read ({error}); it is damaged or no model") from error
+        raise RunError(
+            f"the model in {weights.parent} cannot be read ({error}); it is damaged or not a model"
+        ) from error
     try:
         return _assemble(facts, tensors, device or torch.device("cpu"))
     except BackboneError as error:

@@ -236,7 +236,7 @@ def _check_classes(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str,
         if name not in known:
             raise RunError(f"--classes: {unknown('class', name, known)}")
     if not chosen:
-        raise RunError("--classes takes names of classes, with commas between them")
+        raise RunError("--classes takes names of classes, separated by commas")
     return chosen
 
 

@@ -172,10 +172,12 @@ def load_predictor(weights: Path, description: Path, device: torch.device | None
         facts = parse_json(description.read_bytes())
         return assemble_predictor(facts, load_tensors(weights.read_bytes()), device or torch.device("cpu"))
     except FileNotFoundError as error:
-        raise RunError(f"{error.filename} is missing: the run has not finished, or this is no run") from error
+        raise RunError(f"{error.filename} is missing: the run has not finished, or this is not a run") from error
     except Exception as error:  # whatever a damaged or hostile file leads to
         first = (str(error).splitlines() or [type(error).__name__])[:2][-1].strip()
-        raise RunError(f"the model in {weights.parent} cannot be read ({first}); it is damaged or no model") from error
+        raise RunError(
+            f"the model in {weights.parent} cannot be read ({first}); it is damaged or not a model"
+        ) from error
 
 
 @dataclass(frozen=True, eq=False)
