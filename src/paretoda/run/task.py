@@ -201,7 +201,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def tables(self) -> Tables:
         """The names that settings take."""
 
-    def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:  # noqa: ARG002
+    def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the defaults that differ from those of `Settings`, given what the user has set."""
         return {}
 
@@ -245,11 +245,11 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
 
     def prepare(
         self,
-        settings: Settings,  # noqa: ARG002
+        settings: Settings,
         inputs: AnyInputs,
-        step: Step,  # noqa: ARG002
-        directory: RunDirectory | None,  # noqa: ARG002
-        callbacks: Callbacks,  # noqa: ARG002
+        step: Step,
+        directory: RunDirectory | None,
+        callbacks: Callbacks,
     ) -> AnyInputs:
         """Do what comes before the first step, such as training a translation; return the inputs to train on."""
         return inputs
@@ -258,15 +258,15 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def predictor(self, step: Step, inputs: AnyInputs) -> AnyPredictor:
         """Copy the step's present model into a predictor for new data of the target."""
 
-    def for_source(self, predictor: AnyPredictor, inputs: AnyInputs) -> AnyPredictor:  # noqa: ARG002
+    def for_source(self, predictor: AnyPredictor, inputs: AnyInputs) -> AnyPredictor:
         """Return the same networks as a predictor for new data of the source."""
         return predictor
 
-    def calibrate(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:  # noqa: ARG002
+    def calibrate(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:
         """Return the predictor with calibrated confidences, where the task has them."""
         return predictor
 
-    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:  # noqa: ARG002
+    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what the user should know about the trained objectives."""
         return ()
 
@@ -284,16 +284,16 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             raise RunError(f"runs of {self.name} have no mean; leave out --with")
         return predictors[0]
 
-    def pictures(self, predictor: AnyPredictor, inputs: AnyInputs | None, facts: RunFacts) -> Pictures:  # noqa: ARG002
+    def pictures(self, predictor: AnyPredictor, inputs: AnyInputs | None, facts: RunFacts) -> Pictures:
         """Return the pictures of the report; none where the data are no longer those of the run."""
         return NO_PICTURES
 
     def oracle_pictures(
         self,
-        pictures: Pictures,  # noqa: ARG002
-        predictor: AnyPredictor,  # noqa: ARG002
-        labelled: str,  # noqa: ARG002
-        callbacks: Callbacks,  # noqa: ARG002
+        pictures: Pictures,
+        predictor: AnyPredictor,
+        labelled: str,
+        callbacks: Callbacks,
     ) -> Pictures:
         """Add pictures of labelled data to those of a report."""
         raise RunError(f"reports of {self.name} have no pictures of labelled data; leave out --labelled")
@@ -302,7 +302,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Return the facts of the model card."""
         return CardFacts(predictor.classes, self.name)
 
-    def usage(self, directory: RunDirectory, predictor: AnyPredictor) -> Usage:  # noqa: ARG002
+    def usage(self, directory: RunDirectory, predictor: AnyPredictor) -> Usage:
         """Return what a user can do next with a finished run."""
         return Usage(directory.predictions)
 
@@ -318,42 +318,42 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
 
     def predict_data(
         self,
-        predictor: AnyPredictor,  # noqa: ARG002
-        data: str,  # noqa: ARG002
-        out: Path | None,  # noqa: ARG002
-        options: PredictOptions,  # noqa: ARG002
-        callbacks: Callbacks,  # noqa: ARG002
+        predictor: AnyPredictor,
+        data: str,
+        out: Path | None,
+        options: PredictOptions,
+        callbacks: Callbacks,
     ) -> Outcome:
         """Predict new data and write the predictions to `out`: what `paretoda predict` does."""
         raise RunError(f"runs of {self.name} predict in Python only: paretoda.tasks.loading.load_run")
 
     def evaluate_data(
         self,
-        predictor: AnyPredictor,  # noqa: ARG002
-        data: str,  # noqa: ARG002
-        options: PredictOptions,  # noqa: ARG002
-        callbacks: Callbacks,  # noqa: ARG002
+        predictor: AnyPredictor,
+        data: str,
+        options: PredictOptions,
+        callbacks: Callbacks,
     ) -> Outcome:
         """Compare predictions of labelled data with the labels: what `paretoda evaluate` does."""
         raise RunError(f"runs of {self.name} cannot be evaluated from the command line")
 
-    def make_program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:  # noqa: ARG002
+    def make_program(self, predictor: AnyPredictor, *, transforms: bool, refined: bool) -> Program:
         """Return the module that `paretoda export` writes, with what it is compared with."""
         raise RunError(f"runs of {self.name} cannot be exported")
 
     def examine(
         self,
-        source: Any,  # noqa: ARG002
-        target: Any,  # noqa: ARG002
+        source: Any,
+        target: Any,
         *,
-        table: str | None,  # noqa: ARG002
-        skip_bad: bool,  # noqa: ARG002
-        progress: Progress | None,  # noqa: ARG002
+        table: str | None,
+        skip_bad: bool,
+        progress: Progress | None,
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains: what `paretoda doctor` does."""
         raise DataError(f"the doctor does not support data of {self.name}")
 
-    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:  # noqa: ARG002
+    def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
         """Open the data of a benchmark's task.
 
         Args:
@@ -364,6 +364,6 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """
         raise DataError(f"there are no benchmarks of {self.name}")
 
-    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:  # noqa: ARG002
+    def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
         """Measure the chosen and the last model of a run: measure -> "chosen" or "last" -> value."""
         raise DataError(f"there are no benchmarks of {self.name}")
