@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor, nn
 
+from paretoda.objectives.parts.differentiation import full_precision
 from paretoda.types import Source, Target
 
 _STRENGTH = 1 / 3
@@ -15,6 +16,7 @@ _FARTHEST = 10.0
 """Largest factor by which a class may be more frequent, or rarer, than in the source."""
 
 
+@full_precision
 def frequency_ratios(joint: Tensor, predicted: Tensor, strength: float = _STRENGTH) -> Tensor:
     """Estimated frequency of each class in the target relative to the source: w, shape (K,).
 
