@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from paretoda.data.samples import Labels, labels_from_integers, labels_from_names, match_labels, shorten_names
+from paretoda.core.options import name_some
+from paretoda.data.samples import Labels, labels_from_integers, labels_from_names, match_labels
 from paretoda.errors import DataError
 
 
@@ -69,4 +70,4 @@ def test_an_unknown_class_is_named() -> None:
 
 
 def test_long_lists_are_cut() -> None:
-    assert shorten_names([str(k) for k in range(8)]) == "0, 1, 2, 3, 4 and 3 more"
+    assert name_some([str(k) for k in range(8)]) == "0, 1, 2, 3, 4 and 3 more"

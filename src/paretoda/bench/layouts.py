@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from pathlib import Path
 
-from paretoda.core.options import hint, unknown
+from paretoda.core.options import hint, name_some, unknown
 from paretoda.data.doctor.findings import Finding, attempt
 from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders, open_labelled_folder
 from paretoda.data.open.lists import open_list
-from paretoda.data.samples import labels_from_names, shorten_names
+from paretoda.data.samples import labels_from_names
 from paretoda.errors import DataError
 from paretoda.io.toml import read_toml
 
@@ -151,7 +151,7 @@ def _open_folder(folder: Path) -> Place:
         return Place(folder, f"{folder.name}/CLASS")
     if beside := [sub.name for sub in list_visible_folders(folder) if sub != below and find_images(sub)[0]]:
         raise DataError(
-            f"two layouts are mixed in {folder}: images is there beside {shorten_names(beside)}; keep the classes in "
+            f"two layouts are mixed in {folder}: images is there beside {name_some(beside)}; keep the classes in "
             "one place"
         )
     return Place(below, f"{folder.name}/images/CLASS")
@@ -166,8 +166,8 @@ def _give_advice(folder: Path) -> str:
         if len({*find_facts(other).classes} & {*names}) > 1:
             return "it has classes, so it looks like one domain: give the folder that has them all"
     if archives := [name for name in names if name.endswith(_ARCHIVES)]:
-        return f"unpack {shorten_names(archives)} first"
-    return f"it has {shorten_names(names)}; give the folder that has the domains" if names else "it is empty"
+        return f"unpack {name_some(archives)} first"
+    return f"it has {name_some(names)}; give the folder that has the domains" if names else "it is empty"
 
 
 def _open_named_list(file: Path) -> FileSamples:
@@ -254,7 +254,7 @@ def _check_domain(domain: str, samples: FileSamples, facts: Facts, progress: Dom
         progress=None if progress is None else partial(_report, progress, domain),
     )
     if bad:
-        names = shorten_names(samples.names(list(bad)))
+        names = name_some(samples.names(list(bad)))
         errors.append(f"{domain}: {len(bad)} of {len(samples)} image files cannot be read ({names}); copy them again.")
     notes = list(samples.notes)
     if domain not in facts.per_class:
@@ -267,12 +267,10 @@ def _check_classes(domain: str, counts: Mapping[str, int], facts: Facts) -> list
     missing = [name for name in facts.classes if name not in counts]
     strange = sorted(set(counts) - set(facts.classes))
     if missing:
-        said.append(
-            f"{domain} has no images of {shorten_names(missing)}; unpack the archive again, or rename the folder."
-        )
+        said.append(f"{domain} has no images of {name_some(missing)}; unpack the archive again, or rename the folder.")
     if strange:
         near = hint(strange[0], missing) if missing else "move it away."
-        said.append(f"{domain} has {shorten_names(strange)}, which the benchmark does not have; {near}")
+        said.append(f"{domain} has {name_some(strange)}, which the benchmark does not have; {near}")
     return said
 
 
@@ -283,7 +281,7 @@ def _check_counts(domain: str, counts: Mapping[str, int], facts: Facts) -> list[
     total, wanted = sum(counts.values()), facts.images[domain]
     if not wrong and (total == wanted or set(counts) != set(facts.classes)):
         return []
-    which = shorten_names([f"{name} {counts[name]} instead of {known[name]}" for name in wrong])
+    which = name_some([f"{name} {counts[name]} instead of {known[name]}" for name in wrong])
     where = f" ({which})" if wrong else ""
     return [f"{domain} has {total} images instead of {wanted}{where}; unpack the archive again, and nothing beside it."]
 
@@ -293,8 +291,8 @@ def _check_layouts(places: Mapping[str, Place]) -> list[Finding]:
     if len(set(forms.values())) < 2:
         return []
     text = (
-        f"{shorten_names([name for name in forms if forms[name]])} come from lists and "
-        f"{shorten_names([name for name in forms if not forms[name]])} from folders; make sure that they are of one "
+        f"{name_some([name for name in forms if forms[name]])} come from lists and "
+        f"{name_some([name for name in forms if not forms[name]])} from folders; make sure that they are of one "
         "release."
     )
     return [Finding("warning", "both", text)]

@@ -9,13 +9,14 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from paretoda.core.options import name_some
 from paretoda.data.batching import Positions, split_positions, stratified_split
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import DomainPair
 from paretoda.data.prefetching import Reading
 from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
-from paretoda.data.samples import Labels, Samples, shorten_names
+from paretoda.data.samples import Labels, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
 from paretoda.data.transforms import IMAGENET, ImageTransform
@@ -165,7 +166,7 @@ def _describe_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: 
     said = []
     sizes = sorted({f"{width}x{height}" for height, width, _ in shapes})
     if sizes != [f"{transform.size}x{transform.size}"]:
-        said.append(f"The {domain}'s images ({shorten_names(sizes)}) are resized to {transform.size}x{transform.size}.")
+        said.append(f"The {domain}'s images ({name_some(sizes)}) are resized to {transform.size}x{transform.size}.")
     if {shape[2] for shape in shapes} != {transform.channels}:
         said.append(f"The {domain}'s images are converted to {'grey' if transform.channels == 1 else 'RGB'}.")
     return said
@@ -173,4 +174,4 @@ def _describe_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: 
 
 def _describe_classes(labels: Labels) -> list[str]:
     absent = [name for cls, name in enumerate(labels.classes) if not (labels.values == cls).any()]
-    return [f"These classes have no source sample: {shorten_names(absent)}."] if absent else []
+    return [f"These classes have no source sample: {name_some(absent)}."] if absent else []

@@ -12,9 +12,9 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.core.options import name_some
 from paretoda.errors import DataError
 
-_SHOWN = 5
 _DIGITS = 18  # a longer number is taken for a name: Python refuses to parse thousands of digits
 Kind = Literal["features", "images"]
 Index: TypeAlias = "Sequence[int] | NDArray[np.int64]"
@@ -121,20 +121,10 @@ def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
     unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
     if unknown:
         raise DataError(
-            f"{origin} has classes that the model does not know: {shorten_names(unknown)}; "
-            f"it knows {shorten_names(list(classes))}"
+            f"{origin} has classes that the model does not know: {name_some(unknown)}; "
+            f"it knows {name_some(list(classes))}"
         )
     return Labels(np.array(place, dtype=np.int64)[labels.values], tuple(classes))
-
-
-def shorten_names(names: Sequence[str]) -> str:
-    """Return the first few names as one text, and how many more there are.
-
-    >>> shorten_names(list("abcdefg"))
-    'a, b, c, d, e and 2 more'
-    """
-    more = len(names) - _SHOWN
-    return ", ".join(names[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_integer(text: str) -> bool:

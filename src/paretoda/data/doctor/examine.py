@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.core.options import name_some
 from paretoda.data.build_pair import check_match, check_size, require_labels
 from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
 from paretoda.data.open.arrays import ArraySamples, check_finite, open_npz_file
@@ -19,7 +20,7 @@ from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
 from paretoda.data.open.samples import describe_origin, open_unchecked
-from paretoda.data.samples import Samples, shorten_names
+from paretoda.data.samples import Samples
 from paretoda.data.settings import PairSettings
 from paretoda.errors import DataError
 from paretoda.types import Progress
@@ -39,15 +40,15 @@ def examine_labels(source: Samples) -> list[Finding]:
         return []
     classes = source.labels.classes
     counts = np.bincount(source.labels.values, minlength=len(classes))
-    shown = shorten_names([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
+    shown = name_some([f"{name} {count}" for name, count in zip(classes, counts, strict=True)])
     found = [Finding("info", "source", f"The source has {len(source)} samples of {len(classes)} classes: {shown}.")]
     absent = [name for name, count in zip(classes, counts, strict=True) if count == 0]
     if absent:
-        text = f"These classes have no source sample: {shorten_names(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source sample: {name_some(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, count in zip(classes, counts, strict=True) if 0 < count < _RARE]
     if rare:
-        text = f"These classes have fewer than {_RARE} samples: {shorten_names(rare)}; collect more, or merge classes."
+        text = f"These classes have fewer than {_RARE} samples: {name_some(rare)}; collect more, or merge classes."
         found.append(Finding("warning", "source", text))
     least, most = counts[counts > 0].min(), counts.max()
     if most > _IMBALANCE * least:
@@ -61,7 +62,7 @@ def examine_features(domain: Literal["source", "target"], x: NDArray[np.float32]
     constant = np.flatnonzero((x == x[:1]).all(axis=0))
     if not len(constant):
         return []
-    columns = shorten_names([str(column) for column in constant])
+    columns = name_some([str(column) for column in constant])
     count = f"{len(constant)} of {x.shape[1]}"
     text = f"{count} features are constant in the {domain} (columns {columns}); they can be removed."
     return [Finding("warning" if len(constant) == x.shape[1] else "info", domain, text)]
@@ -77,7 +78,7 @@ def examine_scales(source: NDArray[np.float32], target: NDArray[np.float32]) -> 
     apart = np.flatnonzero((ratio > _APART) | (shift > _APART))
     if not len(apart):
         return []
-    columns = shorten_names([str(column) for column in apart])
+    columns = name_some([str(column) for column in apart])
     text = (
         f"{len(apart)} of {len(ratio)} features have very different scales in source and target (columns {columns}); "
         "check their units, and keep the per-domain scaling."
@@ -103,7 +104,7 @@ def examine_files(domain: Domain, samples: FileSamples, bad: dict[int, DataError
     """Report how many files cannot be read, with the first names."""
     if not bad:
         return []
-    names = shorten_names(samples.names(list(bad)))
+    names = name_some(samples.names(list(bad)))
     text = f"{len(bad)} of {len(samples)} image files cannot be read ({names}); repair or delete them, or use skip_bad."
     return [Finding("warning" if skipped and len(bad) < len(samples) else "error", domain, text)]
 
@@ -114,7 +115,7 @@ def examine_images(domain: Domain, samples: ArraySamples | DatasetSamples | File
     sizes = Counter(f"{width}x{height}" for height, width, _ in shapes)
     found = []
     if len(sizes) > 1:
-        common = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
+        common = name_some([f"{size} ({count})" for size, count in sizes.most_common()])
         text = f"The images have {len(sizes)} sizes: {common}; all are resized to one square."
         found.append(Finding("info", domain, text))
     if len({shape[2] for shape in shapes}) > 1:

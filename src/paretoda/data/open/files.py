@@ -13,9 +13,10 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from paretoda.core.options import name_some
 from paretoda.data.open.decoding import check_file, decode, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
-from paretoda.data.samples import Image8, Index, Kind, Labels, content_hash, shorten_names, spread_positions
+from paretoda.data.samples import Image8, Index, Kind, Labels, content_hash, spread_positions
 from paretoda.errors import DataError
 from paretoda.types import Progress
 
@@ -200,7 +201,7 @@ def drop_failures(
     keep = [place for place in places if place not in bad]
     if not keep:
         raise DataError(f"none of the {len(samples)} {what[0]} can be read; for example, {next(iter(bad.values()))}")
-    note = f"{len(bad)} {what[1]} were left out: {shorten_names(samples.names(sorted(bad)))}."
+    note = f"{len(bad)} {what[1]} were left out: {name_some(samples.names(sorted(bad)))}."
     return samples.select(keep).with_notes((*samples.notes, note))
 
 

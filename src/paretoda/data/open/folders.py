@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from paretoda.core.options import name_some
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples
-from paretoda.data.samples import content_hash, labels_from_names, shorten_names
+from paretoda.data.samples import content_hash, labels_from_names
 from paretoda.errors import DataError
 
 _NOT_DATA = "__MACOSX"
@@ -240,7 +241,7 @@ def open_labelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:
     notes = _note_ignored(folder, found.others)
     empty = sorted({name for name in found.folders if name and "/" not in name} - set(names))
     if empty:
-        notes += (f"{folder}: sub-folders without images are no classes: {shorten_names(empty)}.",)
+        notes += (f"{folder}: sub-folders without images are no classes: {name_some(empty)}.",)
     if strays:
         notes += (f"{folder}: {strays} images outside the class sub-folders are ignored.",)
     return FileSamples(FileList.of(folder, inside), labels_from_names(names), notes)

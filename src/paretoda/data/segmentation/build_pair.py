@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from paretoda.core.options import name_some
 from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, split_positions
 from paretoda.data.build_pair import limit_batch_size
-from paretoda.data.samples import shorten_names, spread_positions
+from paretoda.data.samples import spread_positions
 from paretoda.data.segmentation.opening import check_classes, open_scenes
 from paretoda.data.segmentation.pair import ScenePair, ScenePairSettings, SceneRows, make_scene_rows
 from paretoda.data.segmentation.samples import FileScenes, SceneSamples, Size
@@ -204,7 +205,7 @@ def _describe_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]
     seen = sorted(set(samples.sizes(spread_positions(len(samples)))))
     if seen == [size]:
         return []
-    shown = shorten_names([f"{width}x{height}" for width, height in seen])
+    shown = name_some([f"{width}x{height}" for width, height in seen])
     note = f"The {domain}'s images ({shown}) are resized to {size[0]}x{size[1]}."
     stretched = [abs(np.log((width / height) / (size[0] / size[1]))) for width, height in seen]
     return [note[:-1] + ", which changes their proportions."] if max(stretched) > np.log(1.1) else [note]
@@ -213,4 +214,4 @@ def _describe_sizes(domain: str, samples: SceneSamples, size: Size) -> list[str]
 def _describe_names(source: SceneSamples, target: SceneSamples) -> list[str]:
     pairs: Sequence[tuple[str, str]] = list(zip(source.classes, target.classes or source.classes, strict=True))
     different = [f"{ours} / {theirs}" for ours, theirs in pairs if ours != theirs]
-    return [f"Some classes have other names in source / target: {shorten_names(different)}."] if different else []
+    return [f"Some classes have other names in source / target: {name_some(different)}."] if different else []

@@ -8,9 +8,9 @@ from typing import Any, Literal
 
 import numpy as np
 
+from paretoda.core.options import name_some
 from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
 from paretoda.data.open.files import find_failures
-from paretoda.data.samples import shorten_names
 from paretoda.data.segmentation.build_pair import check_counts
 from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_unchecked
 from paretoda.data.segmentation.pair import ScenePairSettings
@@ -75,16 +75,14 @@ def examine_label_maps(source: SceneSamples) -> list[Finding]:
         return found
     absent = [name for name, share in zip(names, shares, strict=True) if share == 0]
     if absent:
-        text = f"These classes have no source pixel: {shorten_names(absent)}; the model will hardly ever predict them."
+        text = f"These classes have no source pixel: {name_some(absent)}; the model will hardly ever predict them."
         found.append(Finding("warning", "source", text))
     rare = [name for name, share in zip(names, shares, strict=True) if 0 < share < _RARE]
     if rare:
-        text = f"These classes have less than {_RARE:.1%} of the pixels: {shorten_names(rare)}; consider class weights."
+        text = f"These classes have less than {_RARE:.1%} of the pixels: {name_some(rare)}; consider class weights."
         found.append(Finding("warning", "source", text))
     if empty:
-        text = (
-            f"{len(empty)} of {len(source)} source images have no label at all ({shorten_names(empty)}); remove them."
-        )
+        text = f"{len(empty)} of {len(source)} source images have no label at all ({name_some(empty)}); remove them."
         found.append(Finding("warning", "source", text))
     if len(source) - len(empty) == 1:
         text = "Only one source image has labelled pixels; label one more, so that one is held out."
@@ -124,6 +122,6 @@ def _drop_unusable(
 
 def _examine_sizes(domain: Domain, scenes: SceneSamples) -> Finding:
     sizes = Counter(f"{width}x{height}" for width, height in scenes.sizes(range(len(scenes))))
-    shown = shorten_names([f"{size} ({count})" for size, count in sizes.most_common()])
+    shown = name_some([f"{size} ({count})" for size, count in sizes.most_common()])
     more = "; all are resized to one" if len(sizes) > 1 else ""
     return Finding("info", domain, f"The {domain} has {len(scenes)} images of {shown}{more}.")

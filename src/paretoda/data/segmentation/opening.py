@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from paretoda.core.options import name_some
 from paretoda.data.open.decoding import SUFFIXES, decode
 from paretoda.data.open.files import FileList, drop_failures
 from paretoda.data.open.lists import read_text
-from paretoda.data.samples import class_names, shorten_names
+from paretoda.data.samples import class_names
 from paretoda.data.segmentation.label_tables import (
     CITYSCAPES,
     LabelTable,
@@ -133,8 +134,8 @@ def check_classes(source: SceneSamples, other: SceneSamples) -> None:
     """Raise a `DataError` where both domains' classes are known and their numbers differ."""
     if source.classes and other.classes and len(source.classes) != len(other.classes):
         raise DataError(
-            f"the source has {len(source.classes)} classes ({shorten_names(source.classes)}), the target has "
-            f"{len(other.classes)} ({shorten_names(other.classes)}); give the target as a list of images, or read "
+            f"the source has {len(source.classes)} classes ({name_some(source.classes)}), the target has "
+            f"{len(other.classes)} ({name_some(other.classes)}); give the target as a list of images, or read "
             "the source's labels as the target's classes with --source-table NAME (`paretoda list tables`)"
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import torch
@@ -163,6 +164,7 @@ def _frozen_scaling(inputs: ClassificationInputs, transform: Any) -> FeatureTran
     return transform if inputs.frozen is not None and isinstance(transform, FeatureTransform) else None
 
 
+@cache
 def _describe_backbones() -> dict[str, str]:
     lines = {
         "auto": "mlp for features, cnn for images below 64 pixels, otherwise resnet50.",

@@ -11,8 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from paretoda.core.options import unknown
-from paretoda.data.samples import shorten_names
+from paretoda.core.options import name_some, unknown
 from paretoda.data.segmentation import SceneSamples, open_scenes
 from paretoda.errors import DataError, RunError
 from paretoda.evaluation.overlap import Scores, confusion
@@ -222,8 +221,8 @@ def _open(
         callbacks.notify(note)
     if labelled and samples.classes != predictor.classes:
         raise RunError(
-            f"{data} has the classes {shorten_names(samples.classes)}, the model has "
-            f"{shorten_names(predictor.classes)}; evaluate on labels of the model's classes, which classes.txt names "
+            f"{data} has the classes {name_some(samples.classes)}, the model has "
+            f"{name_some(predictor.classes)}; evaluate on labels of the model's classes, which classes.txt names "
             "beside plain images/ and labels/, or read them as such with --table NAME (`paretoda list tables`)"
         )
     return samples
