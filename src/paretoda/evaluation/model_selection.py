@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import rankdata
 
 from paretoda.core.options import join_words
 
@@ -63,7 +62,7 @@ class Ensemble:
         """
         if missing := [name for name in self.names if name not in scores]:
             raise ValueError(f"no scores of {', '.join(missing)}; there are those of {', '.join(scores) or 'none'}")
-        ranks = [rankdata(_finite(scores[name]), method="average") for name in self.names]
+        ranks = [_ranks(_finite(scores[name])) for name in self.names]
         mean: NDArray[np.float64] = np.mean(ranks, axis=0)
         return mean
 
@@ -103,6 +102,14 @@ def _finite(values: Sequence[float]) -> NDArray[np.float64]:
     """Scores with NaN replaced, so that a diverged candidate is never the best."""
     scores = np.asarray(values, dtype=np.float64)
     return np.where(np.isnan(scores), -np.inf, scores)
+
+
+def _ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Ranks from 1 on; equal values share the mean of their ranks."""
+    below = (values[:, None] > values).sum(axis=1)
+    equal = (values[:, None] == values).sum(axis=1)
+    ranks: NDArray[np.float64] = below + (equal + 1) / 2
+    return ranks
 
 
 def _last_best(values: NDArray[np.float64]) -> int:

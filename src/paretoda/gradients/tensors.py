@@ -268,9 +268,14 @@ def private_gradients(private: Private, scale: float) -> Gradients:
 
 
 def all_finite(gradients: Row) -> bool:
-    """Whether no entry is NaN or infinite; needs one small copy to the host."""
-    norms = [torch.linalg.vector_norm(local_part(g), dtype=torch.float64) for g in gradients if g is not None]
-    return not norms or bool(torch.isfinite(torch.stack(norms)).all())
+    """Whether no entry is NaN or infinite; needs one small copy to the host.
+
+    A sum that is finite has finite terms. Finite terms may have an infinite sum, so that only then all are inspected.
+    """
+    present = [local_part(gradient) for gradient in gradients if gradient is not None]
+    if not present or bool(torch.stack([gradient.sum().double() for gradient in present]).isfinite().all()):
+        return True
+    return all(bool(gradient.isfinite().all()) for gradient in present)
 
 
 @torch.no_grad()

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from math import isfinite
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from paretoda.report.charts import Points, draw_chart, draw_legend, draw_strip
@@ -25,6 +24,9 @@ from paretoda.report.facts import (
     score_curves,
 )
 from paretoda.report.scatter import draw_panels
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
 
 _NAMES = ("frame.html", "run.html", "runs.html", "parts.html", "bench.html", "style.css", "bench.css")
 SHOWN_PREDICTIONS = 12
@@ -44,6 +46,8 @@ def render_template(template: str, **values: Any) -> str:
 
 @cache
 def _environment() -> Environment:
+    from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - not before a page is written
+
     folder = files("paretoda.report") / "templates"
     loader = DictLoader({name: (folder / name).read_text(encoding="utf-8") for name in _NAMES})
     environment = Environment(

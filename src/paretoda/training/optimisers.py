@@ -15,6 +15,30 @@ _SMALLEST_SCALE = 1.0
 """Smallest gradient scale; non-finite gradients below it are no overflow of the scaling."""
 
 
+def _without_compiler(method: Any) -> Any:
+    """Return a method of torch's optimisers without the wrapper that imports torch's compiler, which takes a second."""
+    return getattr(method, "__wrapped__", method)
+
+
+class SGD(torch.optim.SGD):
+    """torch's SGD; its first step does not wait for the import of torch's compiler.
+
+    Examples:
+        >>> weight = nn.Parameter(torch.ones(1))
+        >>> optimiser = SGD([weight], lr=0.5)
+        >>> weight.sum().backward()
+        >>> optimiser.step()
+        >>> weight.item()
+        0.5
+    """
+
+    add_param_group = _without_compiler(torch.optim.SGD.add_param_group)
+    zero_grad = _without_compiler(torch.optim.SGD.zero_grad)
+    state_dict = _without_compiler(torch.optim.SGD.state_dict)
+    load_state_dict = _without_compiler(torch.optim.SGD.load_state_dict)
+    step = torch.no_grad()(_without_compiler(torch.optim.SGD.step))
+
+
 class OptimiserGroup(Optimizer):
     """Several optimisers as one: the parameter groups of all parts, each updated by its own part.
 

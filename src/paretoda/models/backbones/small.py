@@ -7,6 +7,8 @@ from typing import Literal
 
 from torch import nn
 
+from paretoda.models.dropout import Dropout
+
 _GRID = 2
 SMALLEST = 14
 """Side of the smallest image that both convolutions can read."""
@@ -53,7 +55,7 @@ def lenet(in_channels: int = 1, width: int = 500, *, dropout: float = 0.5) -> nn
         nn.Flatten(),
         nn.Linear(800, width),
         nn.ReLU(),
-        nn.Dropout(dropout),
+        Dropout(dropout),
     )
 
 
@@ -91,5 +93,5 @@ def mlp(
             layers.append(nn.BatchNorm1d(after))
         layers.append(nn.ReLU())
         if dropout > 0:
-            layers.append(nn.Dropout(dropout))
+            layers.append(Dropout(dropout))
     return nn.Sequential(*layers)

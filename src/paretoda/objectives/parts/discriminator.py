@@ -9,10 +9,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-Statistics = Literal["batch", "learn", "running"]
-"""BatchNorm statistics: those of the batch; the same, and update the running ones ("learn"); or the running ones."""
+Statistics = Literal["batch", "learn", "defer", "running"]
+"""BatchNorm statistics: those of the batch; the same, and update the running ones at once ("learn") or in
+`learn_deferred` ("defer"); or the running ones."""
 
 _MOMENTUM = 0.1
+_DEFERRED = "deferred"
 
 
 def normalise(rows: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Tensor:
@@ -28,10 +30,20 @@ def normalise(rows: Tensor, layer: nn.BatchNorm1d, statistics: Statistics) -> Te
     mean, variance = layer.running_mean, layer.running_var
     if statistics == "batch":
         mean, variance = None, None
-    elif statistics == "running" and mean is not None and variance is not None:
+    elif statistics != "learn" and mean is not None and variance is not None:
         mean, variance = mean.clone(), variance.clone()
+    if statistics == "defer":
+        layer.__dict__[_DEFERRED] = (mean, variance)
     training = statistics != "running"
     return functional.batch_norm(rows, mean, variance, layer.weight, layer.bias, training, _MOMENTUM, layer.eps)
+
+
+@torch.no_grad()
+def learn_deferred(network: nn.Module) -> None:
+    """Update the running statistics of all layers by their last call with "defer", as "learn" would have done."""
+    for layer in network.modules():
+        if isinstance(layer, nn.BatchNorm1d) and _DEFERRED in layer.__dict__:
+            layer.running_mean, layer.running_var = layer.__dict__.pop(_DEFERRED)
 
 
 def warm_up(progress: float) -> float:

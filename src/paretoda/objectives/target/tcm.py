@@ -22,7 +22,8 @@ from paretoda.objectives.parts.class_discriminators import (
 )
 from paretoda.objectives.parts.class_prior import ClassPrior
 from paretoda.objectives.parts.differentiation import call_frozen
-from paretoda.objectives.parts.discriminator import Discriminator
+from paretoda.objectives.parts.discriminator import Discriminator, learn_deferred
+from paretoda.objectives.parts.step_cache import StepCache
 from paretoda.objectives.target.information import RunningMarginal, missing_information
 from paretoda.types import Objective, Source, Target
 
@@ -108,6 +109,7 @@ class Tcm(Objective):
         self.refine, self.floor, self.balanced = refine, floor, balanced
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
+        self._scored: StepCache[Tensor] = StepCache()
         self.marginal = RunningMarginal(classes, momentum) if momentum else None
         self.prior = ClassPrior(classes, prior, shift=shift)
         self.discriminators: nn.Module = (
@@ -116,9 +118,7 @@ class Tcm(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:
         """Return the loss of Eq. 5 as the missing information; with `paper_literal`, minus the information."""
-        rows = torch.cat([source.features, target.features])
-        rows = rows.detach() if self.detach else rows
-        scores = call_frozen(self.discriminators, rows, "batch" if self.training else "running")[len(source.features) :]
+        scores = self._scores(source, target)[len(source.features) :]
         refined = self._refine(target.logits, functional.logsigmoid(-scores))
         found = missing_information(refined, self.prior.log, self.marginal)
         if not self.paper_literal:
@@ -127,8 +127,12 @@ class Tcm(Objective):
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """Return the loss of the discriminators on detached features."""
-        rows = torch.cat([source.features, target.features]).detach()
-        scores = self.discriminators(rows, "learn" if self.training else "running")
+        scores = self._scored.take(source)
+        if scores is None:
+            rows = torch.cat([source.features, target.features]).detach()
+            scores = self.discriminators(rows, "learn" if self.training else "running")
+        else:
+            learn_deferred(self.discriminators)
         of_source, of_target = scores[: len(source.features)], scores[len(source.features) :]
         logits, log_q = target.logits.detach(), functional.logsigmoid(-of_target.detach())
         if self.training:
@@ -140,6 +144,17 @@ class Tcm(Objective):
         weights = self._refine(logits, log_q).exp()
         loss = balanced_discriminator_loss if self.balanced else discriminator_loss
         return loss(of_source, source.labels, of_target, weights)
+
+    def _scores(self, source: Source, target: Target) -> Tensor:
+        """Return the discriminators' scores of both domains, differentiable in the features at most."""
+        rows = torch.cat([source.features, target.features])
+        if not self.training:
+            return call_frozen(self.discriminators, rows.detach() if self.detach else rows, "running")
+        if not self.detach:
+            return call_frozen(self.discriminators, rows, "batch")
+        # The encoder takes them as constants, so that `private_loss` can use the same pass.
+        scores: Tensor = self.discriminators(rows.detach(), "defer")
+        return self._scored.keep(source, scores).detach()
 
     def log_refined(self, features: Tensor, logits: Tensor) -> Tensor:
         """Log ρ of samples that nothing was trained on, by the running statistics; no state changes.

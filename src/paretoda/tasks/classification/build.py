@@ -17,6 +17,7 @@ from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_t
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import Settings
+from paretoda.training.optimisers import SGD
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES, Hypernetwork
@@ -136,7 +137,7 @@ def make_optimiser(
     own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
     if own:
         groups.append({"params": own, "lr": lr, "name": "objectives"})
-    return torch.optim.SGD(
+    return SGD(
         groups,
         lr=lr,
         momentum=settings.momentum,

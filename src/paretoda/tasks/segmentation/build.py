@@ -24,7 +24,7 @@ from paretoda.objectives.segmentation import (
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import Settings
-from paretoda.training.optimisers import OptimiserGroup
+from paretoda.training.optimisers import SGD, OptimiserGroup
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 from paretoda.types import Objective
@@ -146,7 +146,7 @@ def make_optimiser(settings: Settings, model: Segmenter, objectives: dict[str, O
     if name == "adam":
         network = torch.optim.AdamW(groups, lr=lr, weight_decay=settings.weight_decay, fused=True)
     else:
-        network = torch.optim.SGD(groups, lr=lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
+        network = SGD(groups, lr=lr, momentum=settings.momentum, weight_decay=settings.weight_decay)
     own = [parameter for objective in objectives.values() for parameter in objective.parameters()]
     if not own:
         return network
