@@ -104,6 +104,7 @@ def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bo
     """Run the training; an error on the way ends with the command that continues."""
     from paretoda.api import adapt as train
     from paretoda.distributed.collectives import LostProcessError
+    from paretoda.run.beside import copies_allowed
     from paretoda.run.callbacks import Callbacks
     from paretoda.run.directory.directory import RunDirectory
     from paretoda.run.interrupt import InterruptedRunError
@@ -113,16 +114,17 @@ def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bo
     checked = RunDirectory(out).read_config()[0] if resume else make_settings(settings)
     reference = console.progress.after("source-only reference", checked.steps)
     try:
-        return train(
-            values.get("source"),
-            values.get("target"),
-            out,
-            resume=resume,
-            overwrite=overwrite,
-            after=[console.progress.after("training", checked.steps)],
-            callbacks=Callbacks(say=console.say, progress=console.progress, reference=[reference]),
-            **settings,
-        )
+        with copies_allowed():
+            return train(
+                values.get("source"),
+                values.get("target"),
+                out,
+                resume=resume,
+                overwrite=overwrite,
+                after=[console.progress.after("training", checked.steps)],
+                callbacks=Callbacks(say=console.say, progress=console.progress, reference=[reference]),
+                **settings,
+            )
     except (KeyboardInterrupt, InterruptedRunError) as stop:
         raise InterruptedRunError(_explain_stop(stop, out)) from stop
     except LostProcessError as lost:

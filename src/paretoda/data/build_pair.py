@@ -64,10 +64,11 @@ def make_pair(
     labels = require_labels(labelled)
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
-    train, held = stratified_split(labels.values, settings.held_out, settings.seed, "split-source")
+    share, seed = settings.held_out, settings.seed_of_split
+    train, held = stratified_split(labels.values, share, seed, "split-source")
     if settings.held_out > 0 and not len(held):
         raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
-    target_train, target_held = split_positions(len(unlabelled), settings.held_out, settings.seed, "split-target")
+    target_train, target_held = split_positions(len(unlabelled), share, seed, "split-target")
     settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "samples")
     rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings)
     return DomainPair(
@@ -153,7 +154,7 @@ def _make_rows(
     source, target = samples
     if source.kind == "features":
         x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))
-        scale_x, scale_z = fit_scaling(settings.scaling, x, z)
+        scale_x, scale_z = fit_scaling(settings.scaling, x, z, settings.components)
         return (make_feature_rows(source, scale_x), make_feature_rows(target, scale_z)), []
     transform = choose_image_transform(source, target, settings)
     said = _describe_images("source", source.shapes(), transform) + _describe_images(

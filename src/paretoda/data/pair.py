@@ -247,7 +247,8 @@ class DomainPair(Pair):
         if len(source) != len(self.source.samples) or len(target) != len(self.target.samples):
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
-        scale_x, scale_z = fit_scaling(self.settings.scaling, x[self.source_train], z[self.target_train])
+        settings, parts = self.settings, (x[self.source_train], z[self.target_train])
+        scale_x, scale_z = fit_scaling(settings.scaling, *parts, settings.components)
         rows = make_feature_rows(ArraySamples(x), scale_x), make_feature_rows(ArraySamples(z), scale_z)
         return replace(self, source=rows[0], target=rows[1], workers=0)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections import deque
 from collections.abc import Callable, Generator, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,6 +15,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from paretoda.distributed.cores import free_cores
 from paretoda.errors import DataError
 
 _MOST = 8
@@ -57,9 +57,7 @@ class Reading:
 
 def spare_cores() -> int:
     """Return the number of cores besides the training one, at most 8; processes of one machine share them."""
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    here = os.environ.get("LOCAL_WORLD_SIZE", "1")  # set by torchrun
-    return min(_MOST, max(0, cores // max(1, int(here) if here.isdecimal() else 1) - 1))
+    return min(_MOST, free_cores() - 1)
 
 
 def prefetch(work: Callable[[Item], Result], items: Iterable[Item], workers: int) -> Generator[Result, None, None]:

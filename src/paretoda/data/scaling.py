@@ -1,8 +1,8 @@
-"""Z-scores of features; the statistics are stored with the model."""
+"""Z-scores of features and their principal components; the statistics are stored with the model."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,36 +19,46 @@ _CONSTANT = 1e-6  # a deviation below this share of the values is rounding of fl
 
 @dataclass(frozen=True, eq=False)
 class FeatureTransform:
-    """The transform (x - mean) / std, the same in training and evaluation.
+    """The transform (x - mean) / std, onto some axes where they are given; the same in training and evaluation.
 
     Args:
         mean: Means, shape (d,), float32.
         std: Deviations, shape (d,), float32, 1 where the feature is constant.
+        axes: Matrix that the z-scores are multiplied by, shape (d, k), float32; None: they stay as they are.
     """
 
     mean: Tensor
     std: Tensor
+    axes: Tensor | None = None
+
+    @property
+    def width(self) -> int:
+        """Number of values that the network reads."""
+        return len(self.mean) if self.axes is None else self.axes.shape[1]
 
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:  # noqa: ARG002
         """Return the z-scores; nothing is random, because no augmentation suits features in general."""
         return self.evaluate(raw)
 
     def evaluate(self, raw: Raw) -> Tensor:
-        """Return the z-scores, shape (n, d), float32."""
+        """Return the z-scores, shape (n, d), or their components, shape (n, k), float32."""
         x = torch.from_numpy(np.ascontiguousarray(raw, dtype=np.float32))
         if x.ndim != 2 or x.shape[1] != len(self.mean):
             raise DataError(
                 f"the samples have the shape {tuple(x.shape)[1:]}, the model takes {len(self.mean)} features"
             )
-        return (x - self.mean) / self.std
+        scores = (x - self.mean) / self.std
+        return scores if self.axes is None else scores @ self.axes
 
     def to_json(self) -> dict[str, Any]:
         """Return what `transform_from_json` needs besides the tensors."""
-        return {"kind": "features", "width": len(self.mean)}
+        components = {} if self.axes is None else {"components": self.width}
+        return {"kind": "features", "width": len(self.mean), **components}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors to be stored with the model."""
-        return {"mean": self.mean, "std": self.std}
+        axes = {} if self.axes is None else {"axes": self.axes}
+        return {"mean": self.mean, "std": self.std, **axes}
 
 
 def identity_transform(width: int) -> FeatureTransform:
@@ -65,7 +75,7 @@ def fit_z_scores(x: NDArray[np.float32]) -> FeatureTransform:
 
 
 def fit_scaling(
-    scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32]
+    scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32], components: int = 0
 ) -> tuple[FeatureTransform, FeatureTransform]:
     """Return the source's and the target's transform, fitted on their training parts.
 
@@ -73,7 +83,19 @@ def fit_scaling(
         scaling: Whose mean and deviation are used.
         source: Features of the source's training part, shape (n, d).
         target: Features of the target's training part, shape (m, d).
+        components: Number of principal components of the z-scores of both domains that are kept; 0, or d and more: the
+            z-scores themselves.
     """
+    first, second = _fit_z_scores(scaling, source, target)
+    if not 0 < components < source.shape[1]:
+        return first, second
+    axes = principal_axes(torch.cat([first.evaluate(source), second.evaluate(target)]), components)
+    return replace(first, axes=axes), replace(second, axes=axes)
+
+
+def _fit_z_scores(
+    scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32]
+) -> tuple[FeatureTransform, FeatureTransform]:
     if scaling == "none":
         both = identity_transform(source.shape[1])
         return both, both
@@ -81,3 +103,28 @@ def fit_scaling(
         return fit_z_scores(source), fit_z_scores(target)
     both = fit_z_scores(source if scaling == "source" else np.concatenate([source, target]))
     return both, both
+
+
+def principal_axes(rows: Tensor, components: int) -> Tensor:
+    """Directions of the largest mean square, scaled by one factor so that the components have mean square 1.
+
+    The sign of an axis makes its largest loading positive.
+
+    Args:
+        rows: Rows, shape (n, d).
+        components: Number k of directions.
+
+    Returns:
+        Shape (d, k), float32.
+
+    Examples:
+        >>> principal_axes(torch.tensor([[3.0, 0.0], [-3.0, 0.1]]), 1).abs().round(decimals=2)
+        tensor([[0.3300],
+                [0.0100]])
+    """
+    squares, axes = torch.linalg.eigh(rows.T @ rows / len(rows))
+    kept = axes[:, -components:].flip(1)
+    signs = kept.gather(0, kept.abs().argmax(0, keepdim=True)).sign()
+    size = squares[-components:].clamp(min=0).mean().sqrt().clamp(min=torch.finfo(rows.dtype).tiny)
+    scaled: Tensor = kept * signs / size
+    return scaled.contiguous()

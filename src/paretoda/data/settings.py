@@ -19,12 +19,13 @@ class BatchSettings:
     """Settings that every pair of domains has, whatever its task.
 
     Args:
-        seed: Seed of splits, orders and augmentation.
+        seed: Seed of orders and augmentation, and of the split unless `split_seed` is given.
         batch_size: Samples of each domain in a batch; lowered to the smaller domain's size where that is less.
         held_out: Share of each domain that is never trained on; 0 gives no guide.
         skip_bad: Whether unreadable files are left out instead of raising an error.
         least_target: Number of target samples below which an error is raised.
         reading: How the data are read; it changes no batch.
+        split_seed: Seed of the choice of held-out samples; None: `seed`.
 
     Raises:
         DataError: A value is out of its range.
@@ -36,6 +37,12 @@ class BatchSettings:
     skip_bad: bool = False
     least_target: int = 20
     reading: Reading = field(default_factory=Reading)
+    split_seed: int | None = None
+
+    @property
+    def seed_of_split(self) -> int:
+        """Seed of the choice of held-out samples."""
+        return self.seed if self.split_seed is None else self.split_seed
 
     def __post_init__(self) -> None:
         if self.batch_size < 1:
@@ -52,6 +59,7 @@ class PairSettings(BatchSettings):
 
     Args:
         scaling: For features, the domain whose mean and deviation give the z-scores.
+        components: For features, the number of principal components that the network reads; 0: all features.
         image_size: Side of the squares that images become; by default their own, at most 224.
         channels: 1 or 3; by default 3 for photographs, and for small images what they have.
         normalise: (mean, std) per channel of pixels in 0..1; by default ImageNet's for 3 channels, 0.5 for 1.
@@ -71,6 +79,7 @@ class PairSettings(BatchSettings):
     """
 
     scaling: Scaling = "per-domain"
+    components: int = 0
     image_size: int | None = None
     channels: Literal[1, 3] | None = None
     normalise: tuple[tuple[float, ...], tuple[float, ...]] | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from math import prod
 from pathlib import Path
 from typing import Any, Literal
@@ -14,6 +14,7 @@ from torch import nn
 
 from paretoda.models.backbones import check_backbone, describe_external, feature_width, make_backbone
 from paretoda.models.backbones.small import mlp
+from paretoda.models.ensemble import MeanHead, ParallelEncoders
 from paretoda.models.hypernetwork import Hypernetwork, Modulation, PreferredHead
 from paretoda.models.weights import RANDOM
 from paretoda.types import Model
@@ -34,6 +35,7 @@ class Architecture:
         norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": no normalisation.
         dropout: Share of features that dropout leaves out behind the bottleneck (and in the MLP) in training.
         losses: Names of the losses that a preference weighs, which features and head then follow; empty: no preference.
+        members: Number of such networks, each with its own weights, whose mean is predicted.
         facts: Description that rebuilds an external backbone (`describe_external`); None for others.
 
     Raises:
@@ -51,6 +53,7 @@ class Architecture:
     norm: Literal["batch", "none"] = "batch"
     dropout: float = 0.0
     losses: tuple[str, ...] = ()
+    members: int = 1
     facts: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
@@ -59,10 +62,12 @@ class Architecture:
             raise ValueError(f"a classifier needs at least two classes, got {self.classes}")
         if self.bottleneck < 0:
             raise ValueError(f"the bottleneck must be 0 (none) or more wide, got {self.bottleneck}")
+        if self.members < 1:
+            raise ValueError(f"there must be at least one member, got {self.members}")
 
     @property
     def width(self) -> int:
-        """Width of the features that head and alignment see."""
+        """Width of the features that head and alignment see, those of one member."""
         return self.bottleneck or (_HIDDEN if self.backbone == "mlp" else feature_width(self.backbone, self.facts))
 
 
@@ -77,7 +82,7 @@ class Classifier(Model):
     """
 
     def __init__(self, architecture: Architecture, weights: str | Path | None = None) -> None:
-        super().__init__(_encoder(architecture, weights), _head(architecture))
+        super().__init__(*_networks(architecture, weights))
         self.architecture = architecture
         self.pretrained = weights is not None and weights != RANDOM
         for name, layer in self.named_modules():
@@ -104,6 +109,33 @@ class Classifier(Model):
         for part in self.modules():
             if isinstance(part, Hypernetwork):
                 part.prefer(given / given.sum())
+
+
+def join_classifiers(models: Sequence[Classifier]) -> Classifier:
+    """Return the classifier that predicts the mean of these; it is made of their own networks, not of copies.
+
+    Args:
+        models: Classifiers of one architecture.
+
+    Examples:
+        >>> two = join_classifiers([make_model("mlp", (20,), classes=3) for _ in range(2)])
+        >>> two(torch.randn(5, 20)).shape
+        torch.Size([5, 3])
+    """
+    joined = Classifier.__new__(Classifier)
+    encoders, heads = [model.encoder for model in models], [model.head for model in models]
+    Model.__init__(joined, ParallelEncoders(encoders), MeanHead(heads))
+    joined.architecture = replace(models[0].architecture, members=len(models))
+    joined.pretrained = models[0].pretrained
+    return joined
+
+
+def _networks(architecture: Architecture, weights: str | Path | None) -> tuple[nn.Module, nn.Module]:
+    """Return encoder and head, of all members where there are several."""
+    if architecture.members == 1:
+        return _encoder(architecture, weights), _head(architecture)
+    members = [(_encoder(architecture, weights), _head(architecture)) for _ in range(architecture.members)]
+    return ParallelEncoders([encoder for encoder, _ in members]), MeanHead([head for _, head in members])
 
 
 def _encoder(architecture: Architecture, weights: str | Path | None) -> nn.Sequential:
@@ -187,7 +219,7 @@ def describe(model: Classifier) -> dict[str, Any]:
     """
     lists = {"input_shape": list(model.architecture.input_shape), "losses": list(model.architecture.losses)}
     found = asdict(model.architecture) | lists
-    return {key: value for key, value in found.items() if (key, value) != ("facts", None)}
+    return {key: value for key, value in found.items() if (key, value) not in (("facts", None), ("members", 1))}
 
 
 def from_description(description: Mapping[str, Any]) -> Classifier:

@@ -23,6 +23,7 @@ from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES, Averaged, Every
+from paretoda.training.members import join_steps
 from paretoda.training.seeding import isolated_rng
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
@@ -32,7 +33,7 @@ from paretoda.types import Model, Objective
 if TYPE_CHECKING:
     from paretoda.run.task import Task
 
-_SINGLE_PROCESS_SETTINGS = ("accumulate", "checkpoint_activations", "compile")
+_SINGLE_PROCESS_SETTINGS = ("accumulate", "checkpoint_activations", "compile", "members")
 """They run layers at times when these do not know that the batch is split over processes."""
 _DIVERSE_LOSSES = ("tcm", "im")
 _SMALLEST_SHARE = 1e-3
@@ -80,7 +81,7 @@ def build_step(
     check_kind(settings, pair.kind)
     try:
         with isolated_rng(device):
-            step = task.build(settings, pair, device)
+            step = _build_members(task, settings, pair, device)
         if processes.size == 1:
             return step
         check_batch_split(settings, pair, step.guide is not None, processes)
@@ -92,6 +93,19 @@ def build_step(
         if settings.scheme in STRATEGIES:  # losses that the strategy cannot be used with
             raise SettingsError(str(error)) from error
         raise
+
+
+def _build_members(task: Task[Any, Any], settings: Settings, pair: Pair, device: torch.device) -> Step:
+    """Build the step of every member, as for a run with its seed and this split, and join them."""
+    if settings.members == 1:
+        return task.build(settings, pair, device)
+    seeds = [settings.seed + index for index in range(settings.members)]
+    pairs = [replace(pair, settings=replace(pair.settings, seed=seed)) for seed in seeds]
+    steps = [
+        task.build(settings.model_copy(update={"seed": seed, "members": 1}), own, device)
+        for seed, own in zip(seeds, pairs, strict=True)
+    ]
+    return join_steps(steps, pairs, seeds, task.join([step.model for step in steps]))
 
 
 def assemble_step(
@@ -216,6 +230,10 @@ def check_kind(settings: Settings, kind: str) -> None:
         settings: Settings of the run.
         kind: Kind of the data that the network reads: "features", or images of some sort.
     """
+    if kind != "features" and settings.members > 1:
+        raise SettingsError(
+            "--members is for feature data: take --frozen, or train runs with several seeds and give them to --with"
+        )
     if kind == "features" and (reason := refusal({*settings.circumstances, "feature data"})) is not None:
         raise SettingsError(reason)
 

@@ -27,11 +27,6 @@ def judges(rule: str) -> tuple[str, ...]:
     return {"ensemble": tuple(ENSEMBLE), "last": ()}.get(rule, (rule,))
 
 
-def _predicting(step: Step) -> nn.ModuleDict:
-    """Return the networks that a prediction needs: the model and, for refined predictions, the target loss."""
-    return nn.ModuleDict({k: m for k, m in step.modules().items() if k in ("model", "objective-target")})
-
-
 @dataclass(eq=False)
 class Candidates:
     """States of the networks at some steps, with their scores.
@@ -65,7 +60,7 @@ class Candidates:
         self.scores[-1].update({name: self.validators[name]()(snapshot) for name in judges(self.rule)})
 
     def _keep(self, taken: int, step: Step) -> None:
-        state = {name: tensor.detach().cpu().clone() for name, tensor in _predicting(step).state_dict().items()}
+        state = {name: tensor.detach().cpu().clone() for name, tensor in step.predicting_modules().state_dict().items()}
         if self.directory is None:
             self._states[taken] = state
         else:
@@ -82,7 +77,7 @@ class Candidates:
     def put_back(self, index: int, step: Step) -> None:
         """Load the state of a candidate into the step's model and target loss."""
         taken = self.taken[index]
-        networks = _predicting(step)
+        networks = step.predicting_modules()
         if self.processes.rank == 0:
             self._load(taken, networks)
         self.processes.broadcast(networks.state_dict().values())

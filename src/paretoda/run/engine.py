@@ -10,9 +10,11 @@ from paretoda.distributed.process_group import device_of_rank, process_group, ru
 from paretoda.run.build import build_step, describe_memory, pick_device
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.finish import finish_run, write_results
+from paretoda.run.reference import Reference
 from paretoda.run.result import Run
 from paretoda.run.start import MakeSettings, RunRequest, start_run
 from paretoda.run.task import Inputs, Task
+from paretoda.run.threads import limit_threads
 from paretoda.run.train import train
 from paretoda.training.loop import After
 from paretoda.training.step import Step
@@ -53,6 +55,9 @@ def execute(
         inputs = run_on_all_ranks(processes, lambda: task.prepare(settings, inputs, step, directory, callbacks))
         for note in describe_memory(settings, step.model):
             callbacks.notify(note)
+        stack.enter_context(limit_threads(inputs.pair.kind, settings.threads))
+        reference = Reference(task, settings, inputs, step, callbacks)
+        stack.callback(reference.stop)
         trained = train(
             settings,
             inputs.pair,
@@ -63,7 +68,8 @@ def execute(
             say=callbacks.notify,
             validators=task.tables.validators,
         )
-        run = finish_run(task, settings, inputs, trained, callbacks, None if directory is None else directory.path)
+        path = None if directory is None else directory.path
+        run = finish_run(task, settings, inputs, trained, reference, callbacks, path)
         if directory is not None and processes.rank == 0:
             write_results(task, directory, run, inputs, callbacks)
         return run

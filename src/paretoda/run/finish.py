@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,14 +13,15 @@ from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
 from paretoda.report.facts import RunFacts
 from paretoda.report.page import render_run_page
-from paretoda.run.build import build_step, describe_label_shift, describe_skipped_steps
+from paretoda.run.build import describe_label_shift, describe_skipped_steps
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import metrics_table
+from paretoda.run.reference import Reference
 from paretoda.run.result import Run, read_facts
-from paretoda.run.settings import Settings, settings_of_others, source_only
+from paretoda.run.settings import Settings, settings_of_others
 from paretoda.run.task import AnyInputs, AnyPredictor, Task
-from paretoda.run.train import Trained, train
+from paretoda.run.train import Trained
 from paretoda.training.snapshot import take_snapshot
 from paretoda.types import Snapshot
 
@@ -29,6 +31,7 @@ def finish_run(
     settings: Settings,
     inputs: AnyInputs,
     trained: Trained,
+    reference: Reference,
     callbacks: Callbacks,
     path: Path | None,
 ) -> Run:
@@ -39,6 +42,7 @@ def finish_run(
         settings: Settings of the run.
         inputs: Data of the run.
         trained: Result of the training.
+        reference: Source-only model that the chosen one is compared with.
         callbacks: Receive the sentences.
         path: Directory of the run; None: nothing is written.
     """
@@ -48,13 +52,11 @@ def finish_run(
     sentences = _describe_training(task, trained, pair.classes, choice)
     for sentence in sentences:
         callbacks.notify(sentence)
-    index = len(candidates.taken) - 1
-    if choice is not None:
-        index = choice.index
-        candidates.put_back(index, step)
-    snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
-    scores = _score(task, snapshot) if inputs.has_target else {}
-    warning = _compare_with_source_only(task, settings, inputs, trained, scores, callbacks)
+    index = len(candidates.taken) - 1 if choice is None else choice.index
+    snapshot = _final_snapshot(trained, index)
+    scores = _score(task, snapshot, candidates.scores[index]) if inputs.has_target else {}
+    others = reference.scores()
+    warning = None if others is None else negative_transfer_warning(scores, others)
     if warning is not None:
         sentences.append(warning)
         callbacks.notify(warning)
@@ -89,35 +91,19 @@ def _describe_training(
     return [sentence for sentence in found if sentence is not None]
 
 
-def _score(task: Task[Any, Any], snapshot: Snapshot) -> dict[str, float]:
-    return {name: make()(snapshot) for name, make in task.tables.validators.items()}
+def _final_snapshot(trained: Trained, index: int) -> Snapshot:
+    """Put the chosen candidate back and return its snapshot; the last candidate is still there, and so is its own."""
+    step, candidates = trained.step, trained.candidates
+    if index == len(candidates.taken) - 1:
+        return trained.snapshots.after(candidates.taken[index])
+    candidates.put_back(index, step)
+    return take_snapshot(trained.snapshots.pair, step.model, step.device, processes=step.processes)
 
 
-def _compare_with_source_only(
-    task: Task[AnyInputs, Any],
-    settings: Settings,
-    inputs: AnyInputs,
-    trained: Trained,
-    scores: dict[str, float],
-    callbacks: Callbacks,
-) -> str | None:
-    """Train a source-only model with the same settings; return the warning of negative transfer, if there is one."""
-    step, pair = trained.step, inputs.pair
-    wanted = settings.reference if settings.reference is not None else pair.kind == "features"
-    if not wanted or set(step.objectives) == {"source"}:
-        return None
-    plain = source_only(settings)
-    untrained = build_step(task, plain, pair, step.device, step.processes)
-    reference = train(
-        plain,
-        pair,
-        untrained,
-        after=callbacks.reference,
-        say=callbacks.notify,
-        validators=task.tables.validators,
-    ).step
-    snapshot = take_snapshot(pair, reference.model, reference.device, processes=reference.processes)
-    return negative_transfer_warning(scores, _score(task, snapshot))
+def _score(task: Task[Any, Any], snapshot: Snapshot, known: Mapping[str, float]) -> dict[str, float]:
+    """Return the score of every validator; those that are known of this model are not computed again."""
+    validators = task.tables.validators
+    return {name: known[name] if name in known else make()(snapshot) for name, make in validators.items()}
 
 
 def write_results(

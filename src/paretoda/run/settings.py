@@ -132,6 +132,13 @@ class Settings(BaseModel):
     scaling: Literal["per-domain", "joint", "source", "none"] = _setting(
         "per-domain", "z-scores of features", task=_CLASSIFICATION
     )
+    components: int = _setting(
+        0,
+        "principal components of features that the network reads; 0 for the features themselves",
+        ge=0,
+        le=_WIDE,
+        task=_CLASSIFICATION,
+    )
     held_out: float = _setting(0.1, "share of each domain that is held out", gt=0, lt=0.5)
     image_size: int | None = _setting(
         None, "side of the images that the network sees", ge=8, le=LONGEST_SIDE, task=_CLASSIFICATION, arrays=False
@@ -189,6 +196,9 @@ class Settings(BaseModel):
     workers: int | None = _setting(
         None, "threads that read images ahead; all cores but one, 8 at most, if not given", ge=0, le=256, arrays=False
     )
+    threads: int | None = _setting(
+        None, "threads of the computation; 1 for features, the free cores for images, if not given", ge=1, le=1024
+    )
     index_cache: bool = _setting(True, "keep the list of a large folder's files for the next run", arrays=False)
     select: str = _setting("ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'")
     evaluate_every: int | None = _setting(
@@ -197,6 +207,17 @@ class Settings(BaseModel):
     refresh_every: int = _setting(50, "steps between passes over the whole sets", ge=1, le=_MANY)
     reference: bool | None = _setting(None, "also train source-only, to warn of negative transfer")
     seed: int = _setting(0, "the same seed gives the same weights", ge=0, lt=2**63, often=True)
+    split_seed: int | None = _setting(
+        None, "seed of the choice of held-out samples; --seed if not given", ge=0, lt=2**63
+    )
+    members: int = _setting(
+        1,
+        "networks on feature data that predict together, with seeds from --seed on",
+        ge=1,
+        le=1000,
+        often=True,
+        task=_CLASSIFICATION,
+    )
     device: str = _setting("auto", "'auto', 'cpu', 'cuda', 'cuda:1', 'mps'", often=True)
     precision: Literal["32", "bf16", "16"] = _setting("32", "precision of the forward and backward passes", often=True)
     deterministic: bool = _setting(
@@ -273,6 +294,8 @@ class Settings(BaseModel):
         """Refuse settings of the comparison of gradients where a strategy compares none."""
         changed = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
         given = [f"--{name}" for name, differs in changed.items() if differs]
+        if self.members > 1 and self.scheme == "hypernetwork":
+            raise ValueError("the scheme 'hypernetwork' trains one network for all preferences; leave out --members")
         if given and _is_strategy(self.scheme):
             raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(given)}")
 
@@ -434,5 +457,5 @@ def source_only(settings: Settings) -> Settings:
     """Return the same settings without adaptation and without selection: the reference of an adapted model."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
-    plain = {"scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
+    plain = {"members": 1, "scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
     return settings.model_copy(update=losses | kept | plain | {"teachers": ()})

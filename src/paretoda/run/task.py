@@ -16,7 +16,7 @@ import torch
 
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.pair import Pair
-from paretoda.errors import DataError, RunError
+from paretoda.errors import DataError, RunError, SettingsError
 from paretoda.evaluation.validators import Validator
 from paretoda.report.card import CardFacts
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
@@ -25,7 +25,7 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.export.program import Program
 from paretoda.run.settings import Settings
 from paretoda.training.step import Step
-from paretoda.types import Objective, Progress, Snapshot
+from paretoda.types import Model, Objective, Progress, Snapshot
 
 if TYPE_CHECKING:
     from paretoda.run.result import Run
@@ -239,6 +239,10 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             pair: The `pair` of this task's inputs.
             device: Device of the networks.
         """
+
+    def join(self, models: Sequence[Model]) -> Model:
+        """Return one model that predicts the mean of these, made of their own networks."""
+        raise SettingsError(f"--members is not for {self.name}; train runs with several seeds and give them to --with")
 
     def check_processes(self, settings: Settings) -> None:
         """Raise SettingsError where several processes cannot train such a run."""

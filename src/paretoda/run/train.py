@@ -21,7 +21,7 @@ from paretoda.run.settings import Settings
 from paretoda.run.tracking import Tracker, open_tracker
 from paretoda.training.checkpoint import CheckpointError, read_checkpoint, restore_step, save_checkpoint
 from paretoda.training.loop import After, fit
-from paretoda.training.seeding import isolated_rng, seed_everything
+from paretoda.training.seeding import isolated_rng
 from paretoda.training.snapshot import move_batch, pin_batch, take_snapshot
 from paretoda.training.step import Step
 from paretoda.types import Batch, Snapshot
@@ -85,11 +85,13 @@ class Trained:
         step: The step with its networks after the last step.
         candidates: States along the way and their scores.
         history: One entry for each step.
+        snapshots: Snapshots of the model; the last one that was taken is kept.
     """
 
     step: Step
     candidates: Candidates
     history: list[dict[str, object]]
+    snapshots: Snapshots
 
 
 def train(  # noqa: PLR0913  (keyword options)
@@ -151,7 +153,7 @@ def train(  # noqa: PLR0913  (keyword options)
             raise explain_failure(
                 error, len(history), settings.steps, tolerant.skipped, resumable=directory is not None
             ) from error
-        return Trained(step, candidates, history)
+        return Trained(step, candidates, history, snapshots)
 
 
 @dataclass(eq=False)
@@ -270,15 +272,10 @@ class Snapshots:
 
 
 def _before(settings: Settings, step: Step, snapshots: Snapshots) -> Callable[[int], None]:
-    """Return a hook that seeds each step by its number, so that a resumed run draws the same, and refreshes parts."""
-    refreshed = [part for part in step.parts if part.refreshes]
+    """Return the hook before each step, which refreshes parts and seeds the step."""
 
     def before(index: int) -> None:
-        due = refreshed if index % settings.refresh_every == 0 else [part for part in refreshed if part.refresh_due]
-        if due:
-            snapshot = snapshots.after(index)
-            for part in due:
-                part.refresh(snapshot)
-        seed_everything(settings.seed, "step", index)
+        step.refresh(partial(snapshots.after, index), due=index % settings.refresh_every == 0)
+        step.seed(settings.seed, index)
 
     return before

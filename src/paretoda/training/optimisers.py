@@ -46,6 +46,9 @@ class OptimiserGroup(Optimizer):
         *parts: Optimisers of different parameters.
     """
 
+    add_param_group = _without_compiler(Optimizer.add_param_group)
+    zero_grad = _without_compiler(Optimizer.zero_grad)
+
     def __init__(self, *parts: Optimizer) -> None:
         super().__init__([group for part in parts for group in part.param_groups], {})
         self.parts = parts

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal
@@ -26,8 +26,9 @@ from paretoda.training.forward import (
     make_batch_split,
 )
 from paretoda.training.optimisers import SCHEDULES, move_parameters, set_learning_rates
+from paretoda.training.seeding import seed_everything
 from paretoda.training.strategy import BatchView, Strategy
-from paretoda.types import Batch, Model, Objective, Source, Target
+from paretoda.types import Batch, Model, Objective, Snapshot, Source, Target
 
 
 @dataclass(eq=False)
@@ -113,6 +114,32 @@ class Step:
         if self.guide is not None:
             parts["guide"] = self.guide
         return nn.ModuleDict(parts)
+
+    @property
+    def members(self) -> tuple[Step, ...]:
+        """The steps of the networks that predict together: this one alone."""
+        return (self,)
+
+    def predicting_modules(self) -> nn.ModuleDict:
+        """Return the networks that a prediction needs: the model and, for refined predictions, the target loss."""
+        return nn.ModuleDict({k: m for k, m in self.modules().items() if k in ("model", "objective-target")})
+
+    def refresh(self, take: Callable[[], Snapshot], *, due: bool) -> None:
+        """Refresh the parts that process whole sets.
+
+        Args:
+            take: Returns a snapshot of the present model; it is called only where a part needs it.
+            due: Whether all are due; otherwise only those that ask for it themselves.
+        """
+        parts = [part for part in self.parts if part.refreshes and (due or part.refresh_due)]
+        if parts:
+            snapshot = take()
+            for part in parts:
+                part.refresh(snapshot)
+
+    def seed(self, seed: int, number: int) -> None:
+        """Seed what the step draws by its number, so that a resumed run draws the same."""
+        seed_everything(seed, "step", number)
 
     def advance(self, progress: float) -> None:
         """Set every schedule to this share of the training, 0..1."""

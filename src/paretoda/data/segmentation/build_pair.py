@@ -104,9 +104,9 @@ def make_scene_pair(
         (torch.Size([2, 3, 8, 8]), torch.Size([2, 8, 8]))
     """
     ours, theirs = open_domains(source, target, settings, progress)
-    train, held = split_positions(len(ours), settings.held_out, settings.seed, "split-source")
+    train, held = split_positions(len(ours), settings.held_out, settings.seed_of_split, "split-source")
     target_train, target_held = split_scenes(
-        theirs.names(range(len(theirs))), settings.held_out, settings.seed, "split-target"
+        theirs.names(range(len(theirs))), settings.held_out, settings.seed_of_split, "split-target"
     )
     settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "images")
     for_source, for_target = make_scene_transforms(theirs, settings)

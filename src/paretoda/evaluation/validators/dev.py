@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +15,9 @@ from paretoda.evaluation.validators.validator import draw_samples
 from paretoda.types import Domain, Snapshot
 
 Array = NDArray[np.float64]
+
+_STOP: Any = {"gtol": 1e-4, "ftol": 1e-10}
+"""When L-BFGS has converged."""
 
 
 def zero_one(logits: Tensor, labels: Tensor) -> Tensor:
@@ -128,7 +132,7 @@ def fit_logistic(x: Array, y: Array, decays: tuple[float, ...]) -> list[Array]:
             loss = torch.nn.functional.softplus(scores).mean() - (labels * scores).mean()
             return float(loss + decay / 2 * weights[:-1].square().sum()), (slope * scale).numpy()
 
-        result = minimize(loss_and_gradient, (solution / scale).numpy(), method="L-BFGS-B", jac=True, tol=1e-6)
+        result = minimize(loss_and_gradient, (solution / scale).numpy(), method="L-BFGS-B", jac=True, options=_STOP)
         solution = torch.from_numpy(result.x) * scale
         found.append(torch.cat([axes @ solution[:-1], solution[-1:]]).numpy())
     return found

@@ -59,7 +59,7 @@ def project_on_principal_axes(points: Array, dimensions: int) -> Array:
         dimensions: Largest number of axes that are kept.
     """
     centred = points - points.mean(axis=0)
-    axes = np.linalg.svd(centred, full_matrices=False)[2][:dimensions]
+    axes = torch.linalg.svd(torch.from_numpy(centred), full_matrices=False).Vh[:dimensions].numpy()
     largest = np.abs(axes).argmax(axis=1)
     projected: Array = centred @ (axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]).T
     return projected

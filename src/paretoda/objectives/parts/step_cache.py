@@ -17,6 +17,10 @@ class StepCache(Generic[Made]):
         self._batch: weakref.ref[Source] | None = None
         self._made: Made | None = None
 
+    def __deepcopy__(self, memo: object) -> StepCache[Made]:
+        """Return an empty cache: a result belongs to the objective that computed it."""
+        return StepCache()
+
     def keep(self, source: Source, made: Made) -> Made:
         """Store the result for the batch with this source, and return it."""
         self._batch, self._made = weakref.ref(source), made

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 from paretoda.errors import RunError
 from paretoda.io.files import atomic_file, parse_json, write_json
 from paretoda.models.weights import check_shapes
-from paretoda.objectives.target.tcm import Tcm
 
 _FORMAT = 1
 _TASK_IF_UNNAMED = "classification"
 AnyModule = TypeVar("AnyModule", bound=nn.Module)
+Refiner = TypeVar("Refiner")
 
 
 def write_model(
@@ -59,7 +59,7 @@ def load_module(build: Callable[[], AnyModule], state: Mapping[str, Tensor]) -> 
     return network
 
 
-def require_refiner(refiner: Tcm | None) -> Tcm:
+def require_refiner(refiner: Refiner | None) -> Refiner:
     """Return the class-wise discriminators that refine predictions, or raise RunError where the run has none."""
     if refiner is None:
         raise RunError("this model was not trained with the target loss 'tcm', so it has no refined predictions")

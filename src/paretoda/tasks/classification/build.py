@@ -33,6 +33,8 @@ def make_pair_settings(settings: Settings) -> PairSettings:
         batch_size=settings.batch_size,
         held_out=settings.held_out,
         scaling=settings.scaling,
+        components=settings.components,
+        split_seed=settings.split_seed,
         image_size=settings.image_size or (None if known is None else known.size),
         channels=_channels(known),
         normalise=(known.mean, known.std) if known is not None and photos else None,

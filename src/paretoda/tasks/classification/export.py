@@ -17,7 +17,7 @@ from paretoda.models.backbones.resnet import RESNETS
 from paretoda.run.directory.model_files import require_refiner
 from paretoda.run.export.program import Program, draw_images
 from paretoda.run.export.resampling import columns_may_come_first, resize
-from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor, refine
 
 _GREY = (19595.0, 38470.0, 7471.0)
 """Pillow's weights of red, green and blue in grey, in units of 2^-16."""
@@ -42,15 +42,18 @@ class ZScores(nn.Module):
 
     mean: Tensor
     std: Tensor
+    axes: Tensor | None
 
     def __init__(self, transform: FeatureTransform) -> None:
         super().__init__()
         self.register_buffer("mean", transform.mean.clone())
         self.register_buffer("std", transform.std.clone())
+        self.register_buffer("axes", None if transform.axes is None else transform.axes.clone())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Scale features, shape (n, d) to (n, d)."""
-        return (features - self.mean) / self.std
+        """Scale features, shape (n, d), to what the network reads."""
+        scores = (features - self.mean) / self.std
+        return scores if self.axes is None else scores @ self.axes
 
 
 class Pixels(nn.Module):
@@ -101,14 +104,14 @@ class ClassificationModule(nn.Module):
         if predictor.backbone is not None and predictor.scaling is not None:
             self.before.extend([predictor.backbone[1], ZScores(predictor.scaling)])
         self.model = predictor.model
-        self.refiner = require_refiner(predictor.refiner) if refined else None
+        self.refiner = nn.ModuleList(require_refiner(predictor.refiner)) if refined else None
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
         """Return (logits, probabilities[, refined]), each of shape (n, K)."""
         features = self.model.encoder(self.before(inputs))
         logits = self.model.head(features)
         found = (logits, logits.softmax(1))
-        return found if self.refiner is None else (*found, self.refiner.refined(features, logits))
+        return found if self.refiner is None else (*found, refine(self.model, [*self.refiner], features, logits))
 
 
 class ClassificationProgram(Program):

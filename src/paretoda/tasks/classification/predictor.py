@@ -30,6 +30,7 @@ from paretoda.io.files import parse_json
 from paretoda.models.backbones import feature_width, make_backbone
 from paretoda.models.backbones.backbone import ExternalBackbone
 from paretoda.models.classifier import Classifier, describe, from_description
+from paretoda.models.ensemble import MeanHead
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
 from paretoda.run.task import NOT_ONE_MODEL
@@ -45,7 +46,8 @@ class ClassificationPredictor:
         model: Maps inputs (or the frozen backbone's scaled features) to logits.
         backbone: A frozen network before the model, with its name; None without one.
         scaling: Scaling of the frozen network's features.
-        refiner: The class-wise discriminators of TCM, which give the refined prediction ρ; None without them.
+        refiner: The class-wise discriminators of TCM of every member, which give the refined prediction ρ; None without
+            them.
         crops: Views of an image that a prediction is averaged over, 1 or 10.
         temperature: Temperature that calibrates the confidence (`paretoda.evaluation.calibration`); None: not fitted.
     """
@@ -55,7 +57,7 @@ class ClassificationPredictor:
     model: Classifier
     backbone: tuple[str, nn.Module] | None = None
     scaling: FeatureTransform | None = None
-    refiner: Tcm | None = None
+    refiner: tuple[Tcm, ...] | None = None
     crops: int = 1
     temperature: float | None = None
 
@@ -96,9 +98,8 @@ class ClassificationPredictor:
         """Return the probabilities of one batch."""
         if not refined:
             return torch.softmax(logits / heat, dim=1)
-        refiner = require_refiner(self.refiner)
         with torch.no_grad():
-            return refiner.refined(features.to(self._device), logits.to(self._device)).cpu()
+            return refine(self.model, self.refiner, features.to(self._device), logits.to(self._device)).cpu()
 
     def with_crops(self, crops: int) -> ClassificationPredictor:
         """Return the same predictor with 1 or 10 crops of an image in a prediction."""
@@ -142,7 +143,7 @@ class ClassificationPredictor:
             "transform": self.transform.tensors(),
             "backbone": self.backbone[1].state_dict() if self.backbone else {},
             "scaling": self.scaling.tensors() if self.scaling else {},
-            "refiner": self.refiner.state_dict() if self.refiner else {},
+            "refiner": _state_of(self.refiner) if self.refiner else {},
         }
         write_model(weights, description, parts, self._description())
 
@@ -160,10 +161,44 @@ class ClassificationPredictor:
             "architecture": describe(self.model),
             "backbone": backbone,
             "scaling": self.scaling.to_json() if self.scaling else None,
-            "refiner": self.refiner is not None and self.refiner.settings(),
+            "refiner": self.refiner is not None and self.refiner[0].settings(),
             "crops": self.crops,
             "temperature": self.temperature,
         }
+
+
+def _state_of(refiner: Sequence[Tcm]) -> dict[str, Tensor]:
+    """Return the state of all members; that of a single one has no numbers in its names, as in older files."""
+    return (refiner[0] if len(refiner) == 1 else nn.ModuleList(refiner)).state_dict()
+
+
+def _load_refiner(
+    options: Mapping[str, Any], model: Classifier, classes: int, state: Mapping[str, Tensor]
+) -> Iterator[Tcm]:
+    width, members = model.architecture.width, model.architecture.members
+    for index in range(members):
+        own = state if members == 1 else select_part(state, str(index))
+        yield load_module(lambda: Tcm(width, classes, **options), own)
+
+
+def refine(model: Classifier, refiner: Sequence[Tcm] | None, features: Tensor, logits: Tensor) -> Tensor:
+    """Return the refined prediction ρ, shape (n, K): the mean of the members' where there are several.
+
+    Args:
+        model: The classifier.
+        refiner: TCM of every member.
+        features: Features of the classifier.
+        logits: Its logits.
+
+    Raises:
+        RunError: The run has no TCM.
+    """
+    tcms = require_refiner(refiner)
+    if len(tcms) == 1:
+        return tcms[0].refined(features, logits)
+    assert isinstance(model.head, MeanHead)
+    members = [tcm.refined(*part) for tcm, part in zip(tcms, model.head.split(features), strict=True)]
+    return torch.stack(members).mean(0)
 
 
 def load_predictor(weights: Path, description: Path, device: torch.device | None = None) -> ClassificationPredictor:
@@ -202,7 +237,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
     scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
     refiner = None
     if facts["refiner"]:
-        refiner = load_module(lambda: Tcm(model.architecture.width, len(classes), **facts["refiner"]), part("refiner"))
+        refiner = tuple(_load_refiner(facts["refiner"], model, len(classes), part("refiner")))
     transform = transform_from_json(facts["transform"], part("transform"))
     _check_shapes(transform, facts["backbone"], scaling, model.architecture.input_shape)
     return ClassificationPredictor(
@@ -211,7 +246,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         model=model.to(device),
         backbone=backbone,
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
-        refiner=refiner.to(device) if refiner is not None else None,
+        refiner=None if refiner is None else tuple(tcm.to(device) for tcm in refiner),
         temperature=parse_temperature(facts.get("temperature")),
     ).with_crops(facts.get("crops", 1))
 
@@ -219,13 +254,14 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
     """Raise ValueError where the output of one part is not what the next one takes."""
     read = transform.to_json()
-    given = (read["width"],) if read["kind"] == "features" else (read["channels"], read["size"], read["size"])
+    given = (transform.width,) if isinstance(transform, FeatureTransform) else (read["channels"], *[read["size"]] * 2)
     if backbone is not None:
         if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
             raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
         given = (feature_width(str(backbone["name"]), backbone.get("facts")),)
         if given != (len(scaling.mean),):
             raise ValueError(f"{len(scaling.mean)} features are scaled and {given[0]} are there")
+        given = (scaling.width,)
     if given != wanted:
         raise ValueError(f"the model takes {wanted} and gets {given}")
 

@@ -18,7 +18,7 @@ from paretoda.evaluation.calibration import source_temperature
 from paretoda.evaluation.validators import VALIDATORS
 from paretoda.io.files import write_text
 from paretoda.models.backbones import BACKBONES
-from paretoda.models.classifier import Classifier
+from paretoda.models.classifier import Classifier, join_classifiers
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
@@ -45,7 +45,7 @@ from paretoda.tasks.classification.inputs import ClassificationInputs, open_inpu
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
-from paretoda.types import Progress, Snapshot
+from paretoda.types import Model, Progress, Snapshot
 
 
 class Classification(Task[ClassificationInputs, ClassificationPredictor]):
@@ -79,9 +79,14 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Open and check the data, and compute the features of a frozen backbone."""
         return open_inputs(settings, source, target, device, callbacks)
 
+    def join(self, models: Sequence[Model]) -> Classifier:
+        """Return the classifier that predicts the mean of several."""
+        return join_classifiers([model for model in models if isinstance(model, Classifier)])
+
     def predictor(self, step: Step, inputs: ClassificationInputs) -> ClassificationPredictor:
         """Copy the step's present model into a predictor for new data of the target."""
-        refiner = step.objectives.get("target")
+        targets = [member.objectives.get("target") for member in step.members]
+        refiners = [target for target in targets if isinstance(target, Tcm)]
         assert isinstance(step.model, Classifier)
         return ClassificationPredictor(
             classes=inputs.raw.classes,
@@ -89,7 +94,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
             model=deepcopy(step.model),
             backbone=inputs.frozen,
             scaling=_frozen_scaling(inputs, inputs.pair.target.transform),
-            refiner=deepcopy(refiner) if isinstance(refiner, Tcm) else None,
+            refiner=tuple(deepcopy(refiners)) if refiners else None,
             crops=inputs.crops,
         )
 

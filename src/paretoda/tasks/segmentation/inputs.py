@@ -66,6 +66,7 @@ def make_pair_settings(settings: Settings) -> ScenePairSettings:
         raise SettingsError(f"--augment {augment} is for classification; take one of {', '.join(_AUGMENTS)}")
     return ScenePairSettings(
         seed=settings.seed,
+        split_seed=settings.split_seed,
         batch_size=settings.batch_size,
         held_out=settings.held_out,
         size=parse_size(settings.size),

@@ -1,0 +1,61 @@
+"""The source-only reference: the same training without adaptation, whose scores reveal negative transfer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from paretoda.evaluation.model_selection import COMPARABLE
+from paretoda.run.beside import start_beside
+from paretoda.run.build import build_step
+from paretoda.run.callbacks import Callbacks
+from paretoda.run.settings import Settings, source_only
+from paretoda.run.task import AnyInputs, Task
+from paretoda.run.train import train
+from paretoda.training.loop import After
+from paretoda.training.snapshot import take_snapshot
+from paretoda.training.step import Step
+
+
+class Reference:
+    """Scores of a source-only model with the same settings; it is trained beside the run where a core is idle.
+
+    Args:
+        task: Task of the run.
+        settings: Settings of the run.
+        inputs: Data of the run.
+        step: Step of the run.
+        callbacks: Receive sentences and, unless it is trained beside the run, progress.
+    """
+
+    def __init__(
+        self, task: Task[AnyInputs, Any], settings: Settings, inputs: AnyInputs, step: Step, callbacks: Callbacks
+    ) -> None:
+        self._task, self._inputs, self._callbacks = task, inputs, callbacks
+        self._settings, self._step = source_only(settings), step
+        asked = settings.reference if settings.reference is not None else inputs.pair.kind == "features"
+        self._wanted = asked and inputs.has_target and set(step.objectives) != {"source"}
+        alone = step.processes.size == 1
+        self._beside = start_beside(self._train, step.device) if self._wanted and alone else None
+
+    def scores(self) -> dict[str, float] | None:
+        """Return the scores that two models can be compared by; None where no reference is wanted."""
+        if not self._wanted:
+            return None
+        scores, sentences = self._train(self._callbacks.reference) if self._beside is None else self._beside.result()
+        for sentence in sentences:
+            self._callbacks.notify(sentence)
+        return scores
+
+    def stop(self) -> None:
+        """End the training beside the run, if there is one."""
+        if self._beside is not None:
+            self._beside.stop()
+
+    def _train(self, after: Sequence[After] = ()) -> tuple[dict[str, float], list[str]]:
+        sentences: list[str] = []
+        pair, validators = self._inputs.pair, self._task.tables.validators
+        untrained = build_step(self._task, self._settings, pair, self._step.device, self._step.processes)
+        step = train(self._settings, pair, untrained, after=after, say=sentences.append, validators=validators).step
+        snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
+        return {name: validators[name]()(snapshot) for name in COMPARABLE if name in validators}, sentences

@@ -1,0 +1,30 @@
+"""The number of threads that a run computes with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+
+from paretoda.distributed.cores import free_cores
+
+
+@contextmanager
+def limit_threads(kind: str, wanted: int | None) -> Iterator[None]:
+    """Inside, torch uses as many threads as such data can feed; afterwards as many as before.
+
+    Feature vectors feed one thread: their matrices are small, and threads that wait for each other spin, which costs
+    six times the time where another program uses the other core. Images feed the cores that are free to this process,
+    but no more threads than torch has been told to use (OMP_NUM_THREADS).
+
+    Args:
+        kind: Kind of the data that the network reads, "features" or images of some sort.
+        wanted: Number of threads that the user asks for; None: this rule.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(wanted or (1 if kind == "features" else min(before, free_cores())))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
