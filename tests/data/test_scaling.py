@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.preprocessing import StandardScaler
 
-from paretoda.data.scaling import fit_scaling, fit_z_scores
+from paretoda.data.scaling import fit_scaling, fit_z_scores, principal_axes
+from paretoda.data.settings import PairSettings
 from paretoda.data.transforms import transform_from_json
 from paretoda.errors import DataError
 
@@ -50,3 +51,49 @@ def test_a_scaling_survives_storage_and_augments_nothing() -> None:
 def test_other_widths_are_refused() -> None:
     with pytest.raises(DataError, match="the model takes 4 features"):
         fit_z_scores(X).evaluate(X[:, :3])
+
+
+@given(st.integers(0, 10**6), st.integers(2, 9), st.integers(1, 8))
+def test_principal_axes_are_the_singular_vectors_scaled_to_mean_square_one(seed: int, width: int, wanted: int) -> None:
+    k = min(wanted, width)
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.randn(40, width, generator=generator, dtype=torch.float64) * torch.linspace(1, 5, width)
+    axes = principal_axes(rows, k)
+    assert (rows @ axes).square().mean().item() == pytest.approx(1)
+    vectors = torch.linalg.svd(rows, full_matrices=False).Vh[:k]
+    unit = axes / axes.norm(dim=0)
+    assert (unit.T @ vectors.T).abs().diagonal().numpy() == pytest.approx(np.ones(k), abs=1e-6)
+    assert torch.allclose(unit.T @ unit, torch.eye(k, dtype=torch.float64), atol=1e-9)
+    assert (axes.gather(0, axes.abs().argmax(0, keepdim=True)) > 0).all()
+
+
+def test_components_are_of_both_domains_and_survive_a_file() -> None:
+    first, second = fit_scaling("per-domain", X, Z, components=2)
+    assert first.axes is not None
+    assert second.axes is not None
+    assert torch.equal(first.axes, second.axes)
+    assert first.width == 2
+    assert first.evaluate(X).shape == (50, 2)
+    z_scores = fit_scaling("per-domain", X, Z)
+    assert torch.allclose(second.evaluate(Z), z_scores[1].evaluate(Z) @ first.axes)
+    again = transform_from_json(json.loads(json.dumps(first.to_json())), first.tensors())
+    assert torch.equal(again.evaluate(X), first.evaluate(X))
+    for enough in (0, 4, 99):
+        assert all(transform.axes is None for transform in fit_scaling("per-domain", X, Z, components=enough))
+
+
+@pytest.mark.parametrize("axes", [torch.ones(3, 2), torch.ones(4, 3), torch.ones(4, 2).double(), None])
+def test_axes_that_do_not_fit_are_refused(axes: torch.Tensor | None) -> None:
+    first, _ = fit_scaling("per-domain", X, Z, components=2)
+    tensors = {**first.tensors(), "axes": axes}
+    if axes is None:
+        del tensors["axes"]
+    with pytest.raises(DataError, match="cannot be read"):
+        transform_from_json(first.to_json(), tensors)
+
+
+def test_the_number_of_components_grows_with_the_classes() -> None:
+    assert PairSettings(components=None).count_components(7) == 128
+    assert PairSettings(components=None).count_components(65) == 260
+    assert PairSettings(components=0).count_components(65) == 0
+    assert PairSettings(components=50).count_components(65) == 50

@@ -29,6 +29,11 @@ def skada():
 
 
 @pytest.fixture
+def small(small):
+    return {**small, "steps": 40}  # enough to be right on the whole source
+
+
+@pytest.fixture
 def fitted(skada, toy, small):
     model = skada.make_da_pipeline(StandardScaler(), ParetoDAClassifier(**small).set_score_request(sample_weight=True))
     return model.fit(toy.x, toy.y.copy(), sample_domain=toy.domain)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 import torch
 from evaluation.snapshots import from_features, linear_model
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from paretoda.evaluation.validators import DEV
-from paretoda.evaluation.validators.dev import density_ratio, dev_risk, truncate_weights
+from paretoda.evaluation.validators.dev import density_ratio, dev_risk, fit_logistic, truncate_weights
 
 DECAYS = DEV().decays
 W, LOSS = np.array([0.5, 2, 1, 1]), np.array([1.0, 0, 0, 1])
@@ -87,3 +88,27 @@ def test_two_thousand_samples_of_256_features_take_seconds():
     start = time.process_time()
     DEV()(snapshot)
     assert time.process_time() - start < 3
+
+
+@given(st.integers(0, 10**6), st.integers(1, 12), st.integers(20, 80))
+@settings(max_examples=25, deadline=None)
+def test_the_logistic_regression_is_scikit_learns(seed, width, count):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(count, width)) @ rng.normal(size=(width, width))  # axes of very different lengths
+    x -= x.mean(axis=0)
+    y = (np.arange(count) % 2).astype(float)
+    for decay, found in zip((1.0, 0.01), fit_logistic(x, y, (1.0, 0.01)), strict=True):
+        oracle = LogisticRegression(C=1 / (decay * count), tol=1e-10, max_iter=10_000).fit(x, y)
+        scores = x @ found[:-1] + found[-1]
+        assert scores == pytest.approx(oracle.decision_function(x), abs=5e-3)
+
+
+def test_wide_features_are_projected_and_still_tell_the_domains_apart():
+    generator = torch.Generator().manual_seed(0)
+    source, held_out, target = (torch.randn(300, 600, generator=generator) for _ in range(3))
+    labels = torch.arange(300) % 2
+    snapshot = from_features((source, labels), (held_out, labels), target + 0.5, linear_model(600, 2))
+    weights = DEV(widest=64).weights(snapshot)
+    assert weights.shape == (300,)
+    assert weights.mean() < 0.5  # held-out source samples look like the source
+    assert np.array_equal(weights, DEV(widest=64).weights(snapshot))

@@ -5,6 +5,7 @@ import math
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import rankdata
 
 from paretoda.evaluation.model_selection import COMPARABLE, ENSEMBLE, Ensemble, choose, negative_transfer_warning
 
@@ -99,3 +100,9 @@ def test_scores_that_cannot_be_compared_between_models_say_nothing():
     for name in ("dev", "transfer-score", "entropy", "snd", "source-risk"):
         assert name not in COMPARABLE
         assert negative_transfer_warning({name: -5.0}, {name: 5.0}) is None
+
+
+@given(st.lists(st.integers(0, 4).map(float) | st.just(float("nan")), min_size=1, max_size=12))
+def test_ranks_are_those_of_scipy(values):
+    finite = [-math.inf if math.isnan(value) else value for value in values]
+    assert Ensemble(("im",))({"im": values}).tolist() == rankdata(finite, method="average").tolist()

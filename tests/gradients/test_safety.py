@@ -8,6 +8,7 @@ from torch import nn
 
 import paretoda
 from paretoda.core.problem import Move
+from paretoda.gradients.tensors import all_finite
 from paretoda.schemes import MGDA, Linear, ParetoPaper
 
 
@@ -264,3 +265,19 @@ def test_a_compiled_module_that_gives_its_buffers_away_says_what_to_set():
     run(toy, Linear())
     with pytest.raises(RuntimeError, match="donated_buffer = False"):
         run(toy, ParetoPaper())
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+@pytest.mark.parametrize("place", [0, 7])
+def test_one_bad_number_among_many_is_found(bad, place):
+    good = torch.randn(4, 2)
+    assert all_finite([good, None, torch.zeros(3)])
+    other = good.clone()
+    other.view(-1)[place] = bad
+    assert not all_finite([good, other])
+
+
+def test_opposite_infinities_are_found_and_a_sum_that_overflows_is_none():
+    assert not all_finite([torch.tensor([float("inf"), -float("inf")])])
+    assert all_finite([torch.full((4,), 3e38)])
+    assert all_finite([None])

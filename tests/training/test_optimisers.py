@@ -1,13 +1,15 @@
 """Several optimisers behave as one."""
 
 import copy
+import subprocess
+import sys
 from itertools import pairwise
 
 import pytest
 import torch
 from torch import nn
 
-from paretoda.training.optimisers import OptimiserGroup, polynomial_decay, set_learning_rates
+from paretoda.training.optimisers import SGD, OptimiserGroup, polynomial_decay, set_learning_rates
 
 
 def made():
@@ -85,3 +87,42 @@ def test_the_polynomial_schedule_falls_from_one_to_nothing():
     assert values[-1] == 0
     assert all(before > after for before, after in pairwise(values))
     assert values[10] == pytest.approx(0.5**0.9)
+
+
+@pytest.mark.parametrize("fused", [False, True])
+def test_our_sgd_is_torchs_to_the_last_bit(fused):
+    torch.manual_seed(0)
+    networks = nn.Linear(4, 3), nn.Linear(4, 3)
+    networks[1].load_state_dict(networks[0].state_dict())
+    options = {"lr": 0.1, "momentum": 0.9, "weight_decay": 1e-3, "nesterov": True, "fused": fused}
+    ours, theirs = SGD(networks[0].parameters(), **options), torch.optim.SGD(networks[1].parameters(), **options)
+    for step in range(6):
+        for network, optimiser in zip(networks, (ours, theirs), strict=True):
+            optimiser.zero_grad()
+            network(torch.ones(2, 4) * step).square().sum().backward()
+            optimiser.step()
+        if step == 3:
+            ours.load_state_dict(copy.deepcopy(theirs.state_dict()))
+    assert equal(*networks)
+    states = ours.state_dict()["state"], theirs.state_dict()["state"]
+    assert all(a["momentum_buffer"].equal(b["momentum_buffer"]) for a, b in zip(*map(dict.values, states), strict=True))
+
+
+def test_a_run_on_features_imports_neither_torchs_compiler_nor_what_it_does_not_use(tmp_path):
+    program = """
+import sys
+import numpy as np
+from paretoda.api import adapt
+x = np.random.default_rng(0).normal(size=(60, 4)).astype(np.float32)
+seen = []
+late = ("torch._dynamo", "sklearn", "matplotlib", "pandas", "jinja2", "scipy.stats", "torch.distributed.tensor")
+adapt((x, np.arange(60) % 2), x, sys.argv[1], steps=4, batch_size=8, members=2, components=2,
+      after=[lambda *_: seen.append([name for name in late if name in sys.modules])])
+assert seen[0] == [], seen[0]
+never = [name for name in late if name in sys.modules and name != "jinja2"]
+assert not never, never
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program, tmp_path / "run"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr

@@ -70,7 +70,7 @@ def make_pair(
         raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
     target_train, target_held = split_positions(len(unlabelled), share, seed, "split-target")
     settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "samples")
-    rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings)
+    rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings, len(labels.classes))
     return DomainPair(
         settings=settings,
         classes=labels.classes,
@@ -149,12 +149,12 @@ def choose_image_transform(source: Samples, target: Samples, settings: PairSetti
 
 
 def _make_rows(
-    samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings
+    samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings, classes: int
 ) -> tuple[tuple[Rows, Rows], list[str]]:
     source, target = samples
     if source.kind == "features":
         x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))
-        scale_x, scale_z = fit_scaling(settings.scaling, x, z, settings.components)
+        scale_x, scale_z = fit_scaling(settings.scaling, x, z, settings.count_components(classes))
         return (make_feature_rows(source, scale_x), make_feature_rows(target, scale_z)), []
     transform = choose_image_transform(source, target, settings)
     said = _describe_images("source", source.shapes(), transform) + _describe_images(

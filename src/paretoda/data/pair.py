@@ -248,7 +248,7 @@ class DomainPair(Pair):
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
         settings, parts = self.settings, (x[self.source_train], z[self.target_train])
-        scale_x, scale_z = fit_scaling(settings.scaling, *parts, settings.components)
+        scale_x, scale_z = fit_scaling(settings.scaling, *parts, settings.count_components(len(self.classes)))
         rows = make_feature_rows(ArraySamples(x), scale_x), make_feature_rows(ArraySamples(z), scale_z)
         return replace(self, source=rows[0], target=rows[1], workers=0)
 

@@ -46,16 +46,22 @@ def make_feature_map(
         target: Features (m, d) and predicted classes (m,).
         classes: Names of the classes.
     """
-    from sklearn.decomposition import PCA  # noqa: PLC0415  (slow to import)
+    from scipy.sparse.linalg import svds  # noqa: PLC0415  (slow to import)
 
     rows = np.concatenate([source[0], target[0]]).astype(np.float64)
     if min(rows.shape) < 2 or not np.isfinite(rows).all() or not rows.std(axis=0).any():
         return None
-    plane = PCA(2, svd_solver="randomized", random_state=0)
-    points = plane.fit_transform(rows)
+    centred = rows - rows.mean(axis=0)
+    if min(rows.shape) == 2:
+        sizes, axes = np.linalg.svd(centred, full_matrices=False)[1:]
+    else:
+        sizes, axes = svds(centred, k=2, v0=np.ones(min(rows.shape)))[1:]
+        sizes, axes = sizes[::-1], axes[::-1]
+    axes = axes * np.sign(axes[np.arange(2), np.abs(axes).argmax(axis=1)])[:, None]
+    points = centred @ axes.T
     is_target = np.arange(len(rows)) >= len(source[0])
     labels = np.concatenate([source[1], target[1]]).astype(np.int64)
-    return FeatureMap(points, is_target, labels, classes, float(plane.explained_variance_ratio_.sum()))
+    return FeatureMap(points, is_target, labels, classes, float(np.square(sizes).sum() / np.square(centred).sum()))
 
 
 def draw_panels(plane: FeatureMap) -> list[tuple[str, Markup]]:

@@ -147,7 +147,7 @@ def assemble_step(
         guide=guide,
         bn=settings.bn,
         head_losses=settings.head_losses,
-        voting=settings.voting,
+        voting=settings.votes,
         precision=settings.precision,
         schedule=settings.schedule,
         decay=settings.decay,
@@ -168,7 +168,7 @@ def make_scheme(settings: Settings) -> Scheme | Strategy:
     average = default if settings.average is None else settings.average
     if average > 0:
         scheme = Averaged(scheme, average)
-    return Every(scheme, settings.every) if settings.every > 1 else scheme
+    return Every(scheme, settings.held_steps) if settings.held_steps > 1 else scheme
 
 
 def with_prior(

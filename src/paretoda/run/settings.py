@@ -81,8 +81,12 @@ class Settings(BaseModel):
     options: tuple[str, ...] = _setting(
         (), "options of the parts: alignment.hidden=256, target.width=64, propagation.k=5, scheme.lean=2"
     )
-    voting: Literal["all", "last"] = _setting("all", "shared parameters whose gradients are compared")
-    every: int = _setting(1, "steps between two updates of the weights", ge=1, le=_MANY)
+    voting: Literal["all", "last"] | None = _setting(
+        None, "shared parameters whose gradients are compared; the last layer for 'paretoda', all for others"
+    )
+    every: int | None = _setting(
+        None, "steps between two updates of the weights; 5 for 'paretoda', 1 for others", ge=1, le=_MANY
+    )
     average: float | None = _setting(
         None,
         "share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
@@ -132,9 +136,9 @@ class Settings(BaseModel):
     scaling: Literal["per-domain", "joint", "source", "none"] = _setting(
         "per-domain", "z-scores of features", task=_CLASSIFICATION
     )
-    components: int = _setting(
-        0,
-        "principal components of features that the network reads; 0 for the features themselves",
+    components: int | None = _setting(
+        None,
+        "principal components of features that the network reads; 0: all; 128, at least 4 per class, if not given",
         ge=0,
         le=_WIDE,
         task=_CLASSIFICATION,
@@ -292,7 +296,7 @@ class Settings(BaseModel):
 
     def _check_strategy(self) -> None:
         """Refuse settings of the comparison of gradients where a strategy compares none."""
-        changed = {"voting": self.voting == "last", "every": self.every > 1, "average": bool(self.average)}
+        changed = {"voting": self.voting == "last", "every": (self.every or 1) > 1, "average": bool(self.average)}
         given = [f"--{name}" for name, differs in changed.items() if differs]
         if self.members > 1 and self.scheme == "hypernetwork":
             raise ValueError("the scheme 'hypernetwork' trains one network for all preferences; leave out --members")
@@ -328,8 +332,18 @@ class Settings(BaseModel):
             f"task {self.task}": f"task {self.task}" in CIRCUMSTANCES,
         }
         named = self.scheme == "linear" or _is_strategy(self.scheme)
-        scheme = f"scheme {self.scheme}" if named else f"any other scheme, voting {self.voting}"
+        scheme = f"scheme {self.scheme}" if named else f"any other scheme, voting {self.votes}"
         return {name for name, true in holds.items() if true} | {scheme}
+
+    @property
+    def votes(self) -> Literal["all", "last"]:
+        """Shared parameters whose gradients are compared."""
+        return self.voting or ("last" if self.scheme == "paretoda" else "all")
+
+    @property
+    def held_steps(self) -> int:
+        """Number of steps that the weights are held for."""
+        return self.every or (5 if self.scheme == "paretoda" else 1)
 
     @property
     def part_options(self) -> dict[str, dict[str, Any]]:
@@ -457,5 +471,6 @@ def source_only(settings: Settings) -> Settings:
     """Return the same settings without adaptation and without selection: the reference of an adapted model."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
-    plain = {"members": 1, "scheme": "linear", "every": 1, "average": None, "select": "last", "translation": "auto"}
-    return settings.model_copy(update=losses | kept | plain | {"teachers": ()})
+    plain = {"members": 1, "scheme": "linear", "select": "last", "translation": "auto", "teachers": ()}
+    automatic = dict.fromkeys(("voting", "every", "average"))
+    return settings.model_copy(update=losses | kept | plain | automatic)

@@ -138,7 +138,7 @@ def train(  # noqa: PLR0913  (keyword options)
         try:
             with (
                 open_tracker(settings, directory if processes.rank == 0 else None, first) as tracker,
-                Prefetcher(pair, step, range(first, settings.steps), settings.every) as batches,
+                Prefetcher(pair, step, range(first, settings.steps), settings.held_steps) as batches,
             ):
                 keeper = _Keeper(settings, tolerant, directory, candidates, snapshots, tracker, history, stop)
                 fit(

@@ -160,3 +160,32 @@ def test_source_and_target_rows_are_normalised_together():
 def test_an_unknown_rule_is_refused():
     with pytest.raises(ValueError, match="refine must be"):
         Tcm(4, 3, refine="other")
+
+
+def test_one_pass_of_the_discriminators_serves_both_losses():
+    samples = Samples(seed=3)
+    source, target = samples.batch()
+    objective, oracle = tcm(samples).train(), tcm(samples).train()
+    calls = []
+    objective.discriminators.register_forward_hook(lambda *_: calls.append(1))
+    first, private = objective(source, target), objective.private_loss(source, target)
+    assert len(calls) == 1
+    alone = oracle.private_loss(source, target)  # without a forward pass before it
+    torch.testing.assert_close(first, tcm(samples).train()(source, target))
+    torch.testing.assert_close(private, alone)
+    parameters = [list(each.discriminators.parameters()) for each in (objective, oracle)]
+    slopes = [torch.autograd.grad(loss, own) for loss, own in zip((private, alone), parameters, strict=True)]
+    for one, other in zip(*slopes, strict=True):
+        torch.testing.assert_close(one, other)
+    for (name, one), other in zip(objective.named_buffers(), oracle.buffers(), strict=True):
+        torch.testing.assert_close(one, other, msg=name)  # the running statistics have learned alike, once
+    objective(source, target)
+    assert torch.equal(objective.discriminators.first_norm.running_mean, oracle.discriminators.first_norm.running_mean)
+
+
+def test_a_copy_of_an_objective_in_the_middle_of_a_step_is_possible():
+    samples = Samples(seed=3)
+    objective = tcm(samples).train()
+    objective(*samples.batch())
+    again = copy.deepcopy(objective)
+    assert again.private_loss(*samples.batch()).isfinite()

@@ -41,7 +41,7 @@ def image_transform(size: int, channels: int, augment: str = "none") -> ImageTra
 def features() -> ClassificationPredictor:
     transform = FeatureTransform(torch.randn(7) * 5, torch.rand(7) + 0.5)
     model = make_model("mlp", (7,), 3, bottleneck=8, dropout=0.5)
-    return ClassificationPredictor(CLASSES, transform, model, refiner=Tcm(8, 3, width=4), temperature=1.5)
+    return ClassificationPredictor(CLASSES, transform, model, refiner=(Tcm(8, 3, width=4),), temperature=1.5)
 
 
 def hypernetwork() -> ClassificationPredictor:
@@ -51,7 +51,9 @@ def hypernetwork() -> ClassificationPredictor:
 
 def digits(backbone: str = "cnn", channels: int = 1) -> ClassificationPredictor:
     model = make_model(backbone, (channels, 28, 28), 3, bottleneck=8)
-    return ClassificationPredictor(CLASSES, image_transform(28, channels, "light"), model, refiner=Tcm(8, 3, width=4))
+    return ClassificationPredictor(
+        CLASSES, image_transform(28, channels, "light"), model, refiner=(Tcm(8, 3, width=4),)
+    )
 
 
 def photos() -> ClassificationPredictor:
@@ -75,7 +77,7 @@ def saved(predictor: ClassificationPredictor | SegmentationPredictor, folder: Pa
     """The directory of a run with this model."""
     lively(predictor.model)
     if predictor.refiner is not None:
-        lively(predictor.refiner)
+        lively(*predictor.refiner if isinstance(predictor.refiner, tuple) else [predictor.refiner])
     directory = RunDirectory(folder)
     predictor.save(directory.model, directory.description)
     return folder

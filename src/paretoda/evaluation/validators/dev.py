@@ -154,7 +154,8 @@ class DEV:
     Args:
         decays: Weight decays of the domain classifier, the strongest first.
         samples: Largest number of samples of each domain that it is trained on.
-        seed: Seed of their choice.
+        seed: Seed of their choice, and of the projections.
+        widest: Largest number of features; of more, so many random projections are taken.
 
     Examples:
         >>> import torch
@@ -170,6 +171,7 @@ class DEV:
     decays: tuple[float, ...] = (1.0, 1e-1, 1e-2, 1e-3)
     samples: int = 2_000
     seed: int = 0
+    widest: int = 256
 
     def __call__(self, snapshot: Snapshot) -> float:
         """Return the score, about -1..0; the control variate may leave the interval."""
@@ -179,10 +181,18 @@ class DEV:
 
     def weights(self, snapshot: Snapshot) -> Array:
         """Density ratios of the held-out source's samples, shape (n,)."""
-        points = snapshot.held_out_source.features.double().cpu().numpy()
-        return density_ratio(self._features(snapshot.source), self._features(snapshot.target), points, self.decays)
+        drawn = self._draw(snapshot.source), self._draw(snapshot.target), snapshot.held_out_source.features.cpu()
+        source, target, points = map(self._project, drawn)
+        return density_ratio(source, target, points, self.decays)
 
-    def _features(self, domain: Domain) -> Array:
-        chosen = draw_samples(domain.index, self.samples, self.seed)
-        features: Array = domain.features.cpu()[chosen].double().numpy()
-        return features
+    def _draw(self, domain: Domain) -> Tensor:
+        return domain.features.cpu()[draw_samples(domain.index, self.samples, self.seed)]
+
+    def _project(self, features: Tensor) -> Array:
+        """Return the features, or so many random projections of them where there are more."""
+        width = features.shape[1]
+        if width > self.widest:
+            generator = torch.Generator().manual_seed(self.seed)
+            features = features @ torch.randn(width, self.widest, generator=generator).to(features) / width**0.5
+        projected: Array = features.double().numpy()
+        return projected

@@ -63,7 +63,7 @@ _DEFAULTS: Mapping[str, Any] = {
     "schedule": "poly",
     "refresh_every": 100,
 }
-_DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "every": 5}
+_DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "voting": "all"}
 """Defaults under the scheme 'paretoda': source loss and alignment form one objective, and only it trains the head.
 
 The weights hardly change from step to step, and a step that holds them costs half as much.
