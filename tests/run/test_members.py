@@ -50,7 +50,7 @@ def test_the_report_and_the_results_are_those_of_one_run(trained):
 
 
 def test_a_stopped_run_goes_on_to_the_same_model(trained, tmp_path):
-    place, _, _, t = trained
+    t = trained[3]
     x, y, _, _ = blobs()
 
     def stop(taken, _report):
