@@ -46,13 +46,11 @@ def _products(vectors: list[Tensor]) -> Tensor:
     if vectors[0].device.type != "cpu":
         block = torch.stack([vector.double() for vector in vectors])
         return block @ block.T
-    rows, columns = torch.triu_indices(len(vectors), len(vectors))
-    pairs = list(zip(rows.tolist(), columns.tolist(), strict=True))
-    sums = torch.zeros(len(pairs), dtype=torch.float64)
-    for start in range(0, len(vectors[0]), _CHUNK):
-        wide = [vector[start : start + _CHUNK].double() for vector in vectors]
-        sums += torch.stack([torch.dot(wide[i], wide[j]) for i, j in pairs])
     total = torch.zeros(len(vectors), len(vectors), dtype=torch.float64)
-    total[rows, columns] = sums
-    total[columns, rows] = sums
+    block = torch.empty(len(vectors), min(_CHUNK, len(vectors[0])), dtype=torch.float64)
+    for start in range(0, len(vectors[0]), _CHUNK):
+        wide = block[:, : len(vectors[0]) - start]
+        for row, vector in zip(wide, vectors, strict=True):
+            row.copy_(vector[start : start + _CHUNK])
+        total.addmm_(wide, wide.T)
     return total
