@@ -50,6 +50,12 @@ def test_the_step_benchmark_has_a_row_for_every_variant():
     assert result["gram_and_programme"] > 0
 
 
+def test_the_sorting_benchmark_compares_with_the_plain_formula():
+    found = _run("sliced_wasserstein.py", "--points", "64", "--directions", "4", "--rounds", "1")
+    assert found["ratios"]["plain"] == 1
+    assert found["ratios"]["ours"] > 0
+
+
 @pytest.mark.usefixtures("importable")
 def test_memory_is_that_of_a_process_of_its_own():
     from memory import peak
