@@ -1,8 +1,13 @@
-# Everything starts from nothing: `make test` and `make demo` create .venv and install into it.
+# Everything starts from nothing: `make demo` creates .venv with the package and what it needs, and `make test` and the
+# others add the development tools to it.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/installed
+PACKAGE := $(VENV)/package-installed
+TOOLS := $(VENV)/tools-installed
+INSTALL := -m pip install -qq --disable-pip-version-check --no-compile
+# pip does not compile what it installs: the first import does, for the few modules that are imported.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help demo docs test test-all test-lowest test-wheel wheel lint format bench bench-small clean
 
@@ -20,16 +25,23 @@ help:
 	@echo "make docs      the documentation site, in build/site"
 	@echo "make clean     remove .venv and caches"
 
-$(STAMP): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip -c constraints.txt
-	$(BIN)/python -m pip install --quiet -c constraints.txt -e ".[dev]"
-	touch $(STAMP)
+$(PACKAGE): pyproject.toml constraints.txt
+	@echo "Installing ParetoDA and its dependencies into $(VENV). This takes about half a minute when pip has them in its cache."
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python $(INSTALL) -c constraints.txt -e .
+	@touch $@
 
-demo: $(STAMP)
+# Tests start many processes, so everything is compiled here, on all cores; a file for a newer Python is no error.
+$(TOOLS): $(PACKAGE)
+	@echo "Installing the development tools into $(VENV). This takes some minutes."
+	@$(BIN)/python $(INSTALL) -c constraints.txt -e ".[dev]"
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true
+	@touch $@
+
+demo: $(PACKAGE)
 	$(BIN)/paretoda demo --out demo
 
-lint: $(STAMP)
+lint: $(TOOLS)
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -52,7 +64,7 @@ $(LOWEST)/installed: pyproject.toml constraints-lowest.txt
 test-lowest: $(LOWEST)/installed
 	OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest -n 2 -m "not slow" -W ignore::DeprecationWarning $(addprefix tests/,$(LOWEST_TESTS))
 
-wheel: $(STAMP)
+wheel: $(TOOLS)
 	rm -rf dist
 	$(BIN)/python -m build --quiet
 
@@ -64,21 +76,21 @@ test-wheel: wheel
 	.venv-wheel/bin/python -m pip check
 	cd "$$(mktemp -d)" && $(CURDIR)/.venv-wheel/bin/paretoda demo --out demo
 
-format: $(STAMP)
+format: $(TOOLS)
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
 # Open build/site/index.html; for its search, `python3 -m http.server -d build/site`.
-docs: $(STAMP)
+docs: $(TOOLS)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(STAMP)
+bench: $(TOOLS)
 	$(BIN)/python benchmarks/linear_program.py
 	$(BIN)/python benchmarks/step.py
 
 # Two real tasks where their files are ($PARETODA_DATA, or ../shared/data), the embedded digits elsewhere.
 SMALL := --methods source-only,dann --baselines logistic-z --base source-only --seeds 3 --steps 150
-bench-small: $(STAMP)
+bench-small: $(TOOLS)
 	@if [ -d "$${PARETODA_DATA:-../shared/data}" ]; then \
 	  $(BIN)/paretoda bench development --tasks "pacs A-C,surf A-C" $(SMALL) --out build/bench-small/development; \
 	else \

@@ -50,6 +50,67 @@ def test_the_step_benchmark_has_a_row_for_every_variant():
     assert result["gram_and_programme"] > 0
 
 
+def test_the_sorting_benchmark_compares_with_the_plain_formula():
+    found = _run("sliced_wasserstein.py", "--points", "64", "--directions", "4", "--rounds", "1")
+    assert found["ratios"]["plain"] == 1
+    assert found["ratios"]["ours"] > 0
+
+
+@pytest.fixture
+def features(tmp_path):
+    """Two domains of features that are easy to tell apart by their classes, as .npz files."""
+    generator = np.random.default_rng(0)
+    paths = []
+    for name, shift in (("source", 0.0), ("target", 0.5)):
+        y = np.arange(160) % 2
+        x = (generator.normal(size=(160, 6)) + 4 * y[:, None] + shift).astype(np.float32)
+        paths.append(tmp_path / f"{name}.npz")
+        np.savez(paths[-1], x=x, y=y, classes=np.array(["one", "two"]))
+    return [str(path) for path in paths]
+
+
+@pytest.mark.slow
+def test_the_peers_are_compared_with_the_hand_written_loop(features):
+    ours = ("paretoda.adapt", "paretoda adapt")
+    source, target = features
+    arguments = ("--source", source, "--target", target, "--steps", "30", "--rounds", "1", "--only", *ours)
+    found = _run("peers.py", *arguments)
+    assert set(found["peers"]) == {"hand-written loop", *ours}
+    assert not found["unavailable"]
+    assert found["peers"]["hand-written loop"]["step"] == found["peers"]["hand-written loop"]["whole"] == 1
+    assert all(row["accuracy"] > 0.9 for row in found["peers"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("job", "name"), [("on_lightning.py", ""), ("on_skada.py", "skada"), ("on_pytorch_adapt.py", "pytorch-adapt")]
+)
+def test_the_job_of_a_peer_learns_and_times_every_step(features, tmp_path, job, name):
+    python = BENCHMARKS.parent / "build" / "peers" / name / "bin" / "python" if name else Path(sys.executable)
+    if not python.exists():
+        pytest.skip(f"there is no environment of {name}: python benchmarks/peers.py makes it")
+    command = [python, BENCHMARKS / "peer_jobs" / job, *features, "30", tmp_path / "out.npy"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout.splitlines()[-1])
+    assert told["steps"] == 30
+    assert told["step"] > 0
+    assert np.mean(np.load(tmp_path / "out.npy") == np.load(features[1])["y"]) > 0.9
+
+
+@pytest.mark.usefixtures("importable")
+def test_a_peer_that_cannot_be_installed_is_named_with_its_reason(features, tmp_path, monkeypatch):
+    import peers
+
+    monkeypatch.setattr(peers, "ENVIRONMENTS", tmp_path / "environments")
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("PIP_FIND_LINKS", "")
+    plan = peers.Plan(*map(Path, features), steps=20)
+    found = peers.compare(plan, [peers.LOOP, "skada"], rounds=1)
+    assert set(found["peers"]) == {peers.LOOP}
+    assert "cannot be installed: ERROR: No matching distribution" in found["unavailable"]["skada"]
+
+
 @pytest.mark.usefixtures("importable")
 def test_memory_is_that_of_a_process_of_its_own():
     from memory import peak

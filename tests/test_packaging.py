@@ -1,10 +1,13 @@
 """The wheel has every file of the package and nothing else; the sdist has what builds and tests it."""
 
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
+import tomllib
 import zipfile
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -58,3 +61,32 @@ def test_the_lowest_versions_are_those_that_the_project_allows():
     assert set(allowed) - set(pinned) == set()
     for name in set(allowed) - {"torch"}:
         assert (pinned[name] + ".").startswith(allowed[name] + "."), name
+
+
+def test_every_dependency_is_imported_by_the_package():
+    """What only an extra needs is no dependency of everybody."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    declared = {re.match(r"[\w-]+", line)[0] for line in project["dependencies"]}
+    text = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "src").rglob("*.py"))
+    modules = set(re.findall(r"^\s*(?:import|from) (\w+)", text, re.MULTILINE))
+    imported = {name for module in modules for name in packages_distributions().get(module, ())}
+    assert declared <= {name.lower() for name in imported}
+
+
+def _planned(folder: Path, target: str) -> list[str]:
+    """What `make TARGET` would install, in order."""
+    plan = subprocess.run(["make", "-n", target], cwd=folder, capture_output=True, text=True, check=True).stdout
+    return re.findall(r"pip install .* -e (\S+)", plan)
+
+
+def test_the_demo_installs_no_development_tools_and_the_tests_add_them(tmp_path):
+    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
+        shutil.copy(ROOT / name, tmp_path)
+    assert _planned(tmp_path, "demo") == ["."]
+    assert _planned(tmp_path, "test") == [".", '".[dev]"']
+    (tmp_path / ".venv").mkdir()
+    (tmp_path / ".venv" / "package-installed").touch()
+    assert _planned(tmp_path, "demo") == []
+    assert _planned(tmp_path, "test") == ['".[dev]"']
+    (tmp_path / ".venv" / "tools-installed").touch()
+    assert _planned(tmp_path, "demo") == _planned(tmp_path, "test") == []

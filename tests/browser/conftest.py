@@ -1,4 +1,4 @@
-"""Debian's chromium, driven by Playwright; without either, the tests are skipped, and say so."""
+"""A Chromium, the system's or Playwright's own, driven by Playwright; without one the tests are skipped."""
 
 import shutil
 from collections.abc import Iterator
@@ -7,14 +7,17 @@ from typing import Any
 
 import pytest
 
+PROGRAMS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
+
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
-    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    program = shutil.which("chromium")
-    if program is None:
-        pytest.skip("there is no chromium on this machine (apt install chromium)")
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed (`make test` does)")
     with playwright.sync_playwright() as driver:
+        found = [*filter(None, map(shutil.which, PROGRAMS)), driver.chromium.executable_path]
+        program = next((path for path in found if Path(path).is_file()), None)
+        if program is None:
+            pytest.skip("no Chromium found: `apt install chromium` or `playwright install chromium` provides one")
         browser = driver.chromium.launch(executable_path=program, args=["--no-sandbox"])
         yield browser
         browser.close()

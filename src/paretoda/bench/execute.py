@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 
-from paretoda.api import adapt
 from paretoda.bench.baselines import BASELINES
 from paretoda.bench.contenders import ORACLE, RunSpec, drop_oracle, run_folder
 from paretoda.bench.loading import complete_settings, load_task
@@ -20,7 +19,10 @@ from paretoda.bench.suites import find_suite
 from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.run.build import pick_device
+from paretoda.run.callbacks import NO_CALLBACKS
 from paretoda.run.directory.directory import read_versions
+from paretoda.run.engine import execute
+from paretoda.run.start import RunRequest
 from paretoda.run.task import BenchData
 from paretoda.tasks import find_task
 from paretoda.tasks.classification.evaluation import OracleSamples, measure_probabilities
@@ -30,6 +32,8 @@ from paretoda.training.loop import After
 _MOST_NUMBERS = 10_000
 """Largest size of a sample that a shallow baseline reads."""
 _AT_ONCE = 256
+SHARED = "shared"
+"""Folder in the directory of a bench with what several of its runs would compute alike."""
 _WHOLE: tuple[Part, Part] = ("all-source", "all-target")
 
 
@@ -53,8 +57,12 @@ def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[Af
     else:
         out = run_folder(work.parent, spec) if spec.keep else None
         settings = {"reference": False, "task": suite.task, **own, **given, "seed": spec.seed}
-        run = adapt(loaded.source, loaded.target, out, overwrite=True, after=after, **settings)
-        found = {**find_task(suite.task).measure(run, loaded), **describe_result(run)}
+        task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
+        request = RunRequest(
+            source=loaded.source, target=loaded.target, out=out, resume=False, overwrite=True, settings=settings
+        )
+        run = execute(request, make_settings, lambda _: task, after, NO_CALLBACKS)
+        found = {**task.measure(run, loaded), **describe_result(run)}
     seconds = round(perf_counter() - start, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
 

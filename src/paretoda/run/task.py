@@ -183,8 +183,9 @@ class Usage:
 class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """A kind of prediction that a run can be trained for, such as classification.
 
-    A task is an object without state; what it returns, the engine hands back to it. The abstract methods are enough to
-    train and to predict. The others have defaults, which say that the task does not offer what was asked for.
+    A task is an object whose state never changes; what it returns, the engine hands back to it. The abstract methods
+    are enough to train and to predict. The others have defaults, which say that the task does not offer what was asked
+    for.
     """
 
     name: str
@@ -204,6 +205,13 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the defaults that differ from those of `Settings`, given what the user has set."""
         return {}
+
+    def with_shared_folder(self, folder: Path) -> Task[AnyInputs, AnyPredictor]:
+        """Return the task whose runs keep in this folder what several of them would compute alike.
+
+        The runs of a benchmark have such a folder. By default they share nothing.
+        """
+        return self
 
     def check(self, settings: Settings) -> None:
         """Raise ValueError for settings that contradict each other in this task."""

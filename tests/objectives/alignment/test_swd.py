@@ -6,7 +6,7 @@ from objectives.samples import Samples, adversary_fitted, gradients, silent
 from scipy.optimize import linear_sum_assignment
 
 from paretoda.objectives import Swd
-from paretoda.objectives.alignment.mcd import disagreement, random_directions, sliced_wasserstein
+from paretoda.objectives.alignment.mcd import disagreement, random_directions, sliced_wasserstein, sort_rows
 
 
 def swd(samples, **options):
@@ -53,6 +53,55 @@ def test_a_shift_is_seen_along_every_direction(seed, width, length):
     expected = length**2 * (along @ directions).square().mean().item()
     found = sliced_wasserstein(one, one + length * along, directions).item()
     assert found == pytest.approx(expected, rel=1e-6, abs=1e-20)
+
+
+FLOATS = st.floats(width=32, allow_nan=False)
+ROWS = st.integers(1, 40).flatmap(lambda n: st.lists(st.lists(FLOATS, min_size=n, max_size=n), min_size=1, max_size=4))
+DIFFERENT = st.lists(FLOATS, min_size=1, max_size=60, unique=True).map(lambda row: [row])
+
+
+@given(ROWS | DIFFERENT)
+def test_rows_are_sorted_as_torch_sorts_them_and_every_number_is_used_once(values):
+    ours = torch.tensor(values, requires_grad=True)
+    found = sort_rows(ours)
+    assert torch.equal(found, ours.sort(dim=-1).values)
+    weights = torch.arange(1.0, found.shape[-1] + 1).expand_as(found)
+    (gradient,) = torch.autograd.grad(found, ours, weights)
+    assert torch.equal(gradient.sort(dim=-1).values, weights)
+
+
+@given(DIFFERENT)
+def test_without_ties_gradients_are_those_of_torchs_sort(values):
+    points = torch.tensor(values, requires_grad=True)
+    weights = torch.arange(1.0, points.shape[-1] + 1).expand_as(points)
+    ours, theirs = (
+        torch.autograd.grad(ranked, points, weights)[0] for ranked in (sort_rows(points), points.sort(dim=-1).values)
+    )
+    assert torch.equal(ours, theirs)
+
+
+def test_nan_is_not_lost():
+    values = torch.tensor([[3.0, float("nan"), -2.0, -float("nan"), 1.0]])
+    found = sort_rows(values)
+    assert found.isnan().sum() == 2
+    assert found[~found.isnan()].tolist() == [-2.0, 1.0, 3.0]
+
+
+@given(st.integers(0, 1000), st.integers(1, 60), st.integers(1, 11))
+def test_float32_has_the_value_and_the_gradients_of_the_plain_formula(seed, n, width):
+    one, other, directions = (values.float() for values in clouds(seed, n, width))
+
+    def plain(one, other):
+        ranked, other_ranked = ((points @ directions).sort(dim=0).values for points in (one, other))
+        return (ranked - other_ranked).square().mean()
+
+    found, expected = [], []
+    for formula, out in ((lambda *points: sliced_wasserstein(*points, directions), found), (plain, expected)):
+        points = [one.clone().requires_grad_(), other.clone().requires_grad_()]
+        value = formula(*points)
+        out += [value, *torch.autograd.grad(value, points)]
+    for ours, theirs in zip(found, expected, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-5, atol=1e-6)
 
 
 def test_a_shifted_cloud_is_as_far_as_the_shift_over_k():

@@ -140,8 +140,34 @@ def sliced_wasserstein(one: Tensor, other: Tensor, directions: Tensor) -> Tensor
         >>> sliced_wasserstein(torch.tensor([[0.0], [1.0]]), torch.tensor([[3.0], [2.0]]), torch.ones(1, 1))
         tensor(4.)
     """
-    ranked, other_ranked = ((points @ directions).sort(dim=0).values for points in (one, other))
+    # Each direction is a contiguous row, also of the gradient: the other layouts multiply and sort more slowly.
+    ranked, other_ranked = (sort_rows(directions.T @ points.T.contiguous()) for points in (one, other))
     return (ranked - other_ranked).square().mean()
+
+
+def sort_rows(values: Tensor) -> Tensor:
+    """Sort the last dimension in ascending order; on a CPU, float32 is sorted by NumPy's vector instructions.
+
+    Positions and numbers are packed into one integer each, because NumPy sorts integers much faster than it computes
+    the order of floats, and torch does neither with vector instructions.
+
+    Args:
+        values: Numbers, shape (..., n).
+
+    Returns:
+        The sorted numbers, shape (..., n), through which gradients flow.
+
+    Examples:
+        >>> sort_rows(torch.tensor([[2.0, -1.0, 0.5]]))
+        tensor([[-1.0000,  0.5000,  2.0000]])
+    """
+    if values.dtype != torch.float32 or values.device.type != "cpu":
+        return values.sort(dim=-1).values
+    bits = values.detach().contiguous().view(torch.int32)
+    ascending = bits ^ (bits >> 31 & 0x7FFFFFFF)  # as integers, negative floats are in descending order
+    keys = (ascending.long() << 32) | torch.arange(values.shape[-1])
+    keys.numpy().sort(axis=-1)
+    return values.gather(-1, keys & 0xFFFFFFFF)
 
 
 def random_directions(width: int, count: int, like: Tensor) -> Tensor:

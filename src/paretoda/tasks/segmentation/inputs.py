@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,7 @@ def add_cycle_translation(
     settings: Settings,
     device: torch.device,
     file: Path | None = None,
+    shared: Path | None = None,
     progress: Progress | None = None,
 ) -> SegmentationInputs:
     """Train the CycleGAN, or read it from the run's own file, where the settings ask for one.
@@ -116,6 +118,7 @@ def add_cycle_translation(
         settings: Settings of the run.
         device: Device of the source-only network that keeps the semantics.
         file: File of the CycleGAN in the run's directory; None: it is not kept.
+        shared: Folder of several runs that train the same CycleGAN once; None: it is of this run only.
         progress: Called with the progress of its training.
 
     Returns:
@@ -123,10 +126,9 @@ def add_cycle_translation(
     """
     if not inputs.has_target or translation_name(settings) != CYCLEGAN:
         return inputs
-    semantic = None
-    if cycle_plan(settings).semantic and not (file is not None and file.exists()):
-        semantic = _train_source_network(settings, inputs.pair, device)
-    translation = cycle_translation(settings, inputs.pair, file, semantic, progress)
+    train_network = partial(_train_source_network, settings, inputs.pair, device)
+    make_semantic = train_network if cycle_plan(settings).semantic else None
+    translation = cycle_translation(settings, inputs.pair, file, shared, make_semantic, progress)
     # Nothing is read ahead: the network that translates may round differently in a thread that has one core.
     return replace(inputs, pair=replace(inputs.pair, translation=translation, workers=0))
 

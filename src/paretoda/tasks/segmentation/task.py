@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -71,7 +72,11 @@ The weights hardly change from step to step, and a step that holds them costs ha
 
 
 class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
-    """Images with a class for each pixel."""
+    """Images with a class for each pixel.
+
+    Args:
+        shared: Folder of CycleGANs that several runs share; None: each run trains its own.
+    """
 
     name = SEGMENTATION
     smallest_batch = 1
@@ -88,6 +93,13 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     make_program = staticmethod(SegmentationProgram)
     open_benchmark = staticmethod(open_benchmark)
     measure = staticmethod(measure)
+
+    def __init__(self, shared: Path | None = None) -> None:
+        self._shared = shared
+
+    def with_shared_folder(self, folder: Path) -> Segmentation:
+        """Return the task whose runs train equal CycleGANs once and keep them in this folder."""
+        return Segmentation(folder)
 
     @property
     def tables(self) -> Tables:
@@ -145,7 +157,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     ) -> SegmentationInputs:
         """Train the CycleGAN of CyCADA and let the teachers of FDA label the target."""
         file = None if directory is None else directory.translation
-        inputs = add_cycle_translation(inputs, settings, step.device, file, callbacks.progress)
+        inputs = add_cycle_translation(inputs, settings, step.device, file, self._shared, callbacks.progress)
         if inputs.teachers is not None:
             label_target(inputs.teachers, settings, inputs.pair, step, callbacks)
         return inputs
