@@ -2,8 +2,8 @@
 
     python benchmarks/batched_members.py [--members 5] [--inputs 128] [--rounds 30] [--json]
 
-Both train the MLP of feature data (inputs - 512 - 256 - classes, BatchNorm, ReLU) by cross-entropy and SGD on batches of
-128 rows; the results are compared before they are timed. Alternating rounds, CPU time, medians.
+Both train the MLP of feature data (inputs - 512 - 256 - classes, BatchNorm, ReLU) by cross-entropy and SGD on batches
+of 128 rows; the results are compared before they are timed. Alternating rounds, CPU time, medians.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def step_in_turn(networks: list[nn.Sequential], rows: Tensor, labels: Tensor) ->
 
     def step() -> None:
         for network, own, truth in zip(networks, rows, labels, strict=True):
-            parameters = list(network.parameters())
+            parameters: list[Tensor] = list(network.parameters())
             slopes = torch.autograd.grad(functional.cross_entropy(network(own), truth), parameters)
             with torch.no_grad():
                 torch._foreach_add_(parameters, slopes, alpha=-_RATE)

@@ -3,9 +3,9 @@
     python benchmarks/command.py [--source NPZ] [--target NPZ] [--steps 500] [--rounds 3] [--members 5] [--json]
                                  [-- OPTIONS OF `paretoda adapt`]
 
-Everything runs in processes of its own, in turns. A ratio is the median over the rounds of CPU time by the loop's CPU
-time in the same round. "Where the time goes" comes from timers around the functions of the engine, in units of the
-loop. Run it on an otherwise idle machine.
+Everything runs in processes of its own, in turns. A ratio is the median over the rounds of CPU time by the CPU time of
+the loop (`peer_jobs/loop.py`) in the same round. "Where the time goes" comes from timers around the functions of the
+engine, in units of the loop. Run it on an otherwise idle machine.
 """
 
 from __future__ import annotations
@@ -142,13 +142,13 @@ def main() -> None:
     arguments = parser.parse_args()
     data = [arguments.source, arguments.target]
     steps = ["--steps", str(arguments.steps)]
-    loop = [sys.executable, str(HERE / "dann_loop.py"), *data, *steps]
     inputs = ["--source", data[0], "--target", data[1], *steps, *arguments.more]
     variants: dict[str, list[str]] = {"one network": []} | (
         {f"{arguments.members} members": ["--members", str(arguments.members)]} if arguments.members else {}
     )
     rows: dict[str, list[dict[str, Any]]] = {}
     with tempfile.TemporaryDirectory() as folder:
+        loop = [sys.executable, str(HERE / "peer_jobs" / "loop.py"), *data, steps[1], str(Path(folder) / "loop.npy")]
 
         def adapt(options: list[str], *, timed: bool = False) -> dict[str, Any]:
             program = [str(HERE / "command.py"), "--timed"] if timed else ["-m", "paretoda"]

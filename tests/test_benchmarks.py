@@ -69,6 +69,22 @@ def features(tmp_path):
     return [str(path) for path in paths]
 
 
+def test_the_whole_command_is_compared_with_the_hand_written_loop(features):
+    source, target = features
+    options = ("--steps", "10", "--rounds", "1", "--members", "2", "--no-neighbour")
+    found = _run("command.py", "--source", source, "--target", target, *options)
+    assert set(found["ratios"]) == {"one network", "2 members"}
+    assert all(row["cpu"] > 0 and row["wall"] > 0 for row in found["ratios"].values())
+    assert {"imports", "steps", "candidates", "files and page", "the rest"} <= set(found["parts"]["one network"])
+    assert found["first step"]["one network"] > 0
+
+
+def test_batched_members_learn_what_members_in_turn_learn():
+    found = _run("batched_members.py", "--members", "2", "--inputs", "8", "--rounds", "1")
+    assert found["difference"] < 1e-6
+    assert found["low"] > 0
+
+
 @pytest.mark.slow
 def test_the_peers_are_compared_with_the_hand_written_loop(features):
     ours = ("paretoda.adapt", "paretoda adapt")

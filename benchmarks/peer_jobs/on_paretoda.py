@@ -20,6 +20,7 @@ def main() -> None:
         method="dann+none",
         scheme="linear",
         steps=int(steps),
+        components=0,
         lr=LR,
         schedule="constant",
         options=["alignment.warm_up=false"],
