@@ -29,6 +29,11 @@ class FeatureTransform:
     mean: Tensor
     std: Tensor
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one row."""
+        return (len(self.mean),)
+
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:  # noqa: ARG002
         """Return the z-scores; nothing is random, because no augmentation suits features in general."""
         return self.evaluate(raw)
