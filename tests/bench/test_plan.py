@@ -151,6 +151,10 @@ def test_the_tally_adds_up_what_runs_do_besides_their_steps():
     ):
         tally.work(run, what, done, total)
     assert told == [("features", 16, 40), ("waiting", 16, 40), ("features", 36, 70), ("features", 60, 70)]
+    tally.finish(runs[0])
+    tally.restart(runs[1])
+    tally.work(runs[1], "features", 4, 30)
+    assert told[-1] == ("features", 4, 30)
 
 
 def test_the_settings_of_a_planned_run_are_checked_once(tmp_path, monkeypatch):

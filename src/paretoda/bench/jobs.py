@@ -94,11 +94,11 @@ def make_failed_row(job: Job, reason: str) -> Row:
 
 
 class Tally:
-    """The work that the jobs have done, reported at every change: steps, and other work by its name.
+    """The steps that all jobs have done, and other work of those that are running, reported at every change.
 
     Args:
         jobs: Jobs to be run.
-        progress: Called at every change with the sums over all jobs; None if nobody listens.
+        progress: Called at every change with sums over the jobs; None if nobody listens.
     """
 
     def __init__(self, jobs: Sequence[Job], progress: Progress | None) -> None:
@@ -113,17 +113,23 @@ class Tally:
 
     def restart(self, job: Job) -> None:
         """Count a job that starts again from the beginning."""
+        self._forget_other(job)
         self._set(job, 0)
 
     def finish(self, job: Job) -> None:
         """Count a job that has ended, with a result or an error."""
+        self._forget_other(job)
         self._set(job, self._steps[job.key])
 
     def work(self, job: Job, what: str, done: int, total: int) -> None:
-        """Count what a job has done besides its steps."""
+        """Count what a job that is running has done besides its steps."""
         known = self._other.setdefault(what, {})
         known[job.key] = done, total
         self._report(what, sum(each for each, _ in known.values()), sum(each for _, each in known.values()))
+
+    def _forget_other(self, job: Job) -> None:
+        for known in self._other.values():
+            known.pop(job.key, None)
 
     def _set(self, job: Job, taken: int) -> None:
         self._taken[job.key] = taken

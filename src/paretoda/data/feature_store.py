@@ -106,6 +106,9 @@ class FeatureStore:
                 known.report(progress, f"waiting for {what}")
                 time.sleep(_PATIENCE)
                 known.add(self._find(known.missing, searched))
+                if not known.missing:  # complete on every bar
+                    known.report(progress, f"waiting for {what}")
+                    known.report(progress, what)
         return known.rows(digests)
 
     def _files(self, letter: str) -> list[Path]:

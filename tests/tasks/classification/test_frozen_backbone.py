@@ -208,6 +208,11 @@ def test_a_run_and_its_model_file_share_features(given, tmp_path, monkeypatch):
     loaded.backbone.network.forward = lambda _: pytest.fail("an image was encoded again")
     assert np.array_equal(loaded.predict_proba(255 - x), wanted)
     assert np.array_equal(loaded.predict_proba(255 - x[7:8]).argmax(1), wanted[7:8].argmax(1))
+    with monkeypatch.context() as small:
+        small.setattr("paretoda.tasks.classification.predictor._MOST_IN_MEMORY", 1)
+        blocks = loaded.probabilities(open_samples(255 - x, labelled=False), batch_size=16)
+    whole = loaded.probabilities(open_samples(255 - x, labelled=False), batch_size=16)
+    assert np.array_equal(blocks, whole)
     clear_cache()
     assert np.array_equal(load(tmp_path / "run").predict_proba(255 - x), wanted)
     monkeypatch.setenv("PARETODA_CACHE_GB", "0")

@@ -64,7 +64,7 @@ class FrozenBackbone:
         Args:
             samples: The images.
             transform: Transform that the network expects.
-            places: Positions of the images; None: all of them.
+            places: Positions of the images; None: all of them, whose features then stay in memory.
             crops: Views of each image, 1 or 10.
             threads: Threads that read ahead.
             progress: Called with the number of images that are done.
@@ -75,21 +75,23 @@ class FrozenBackbone:
         """
         facts = transform.to_json()
         key = hashlib.sha256(json.dumps([_LAYOUT, self._identity, facts, crops], sort_keys=True).encode()).hexdigest()
-        places = range(len(samples)) if places is None else places
-        digests = samples.digests(places)
+        chosen = range(len(samples)) if places is None else places
+        digests = samples.digests(chosen)
         whole = hashlib.sha256("".join([key, *digests]).encode()).hexdigest()
-        if whole not in self._memory:
-            store = open_store(key[:32], {"backbone": self.name, "size": facts.get("size")})
+        if whole in self._memory:
+            return self._memory[whole]
 
-            def encode(missing: list[int]) -> Iterator[NDArray[np.float32]]:
-                index = np.array([places[place] for place in missing], dtype=np.int64)
-                return self._encode(iterate_inputs(samples, transform, _BATCH * crops, crops, threads, index), crops)
+        def encode(missing: list[int]) -> Iterator[NDArray[np.float32]]:
+            index = np.array([chosen[place] for place in missing], dtype=np.int64)
+            return self._encode(iterate_inputs(samples, transform, _BATCH * crops, crops, threads, index), crops)
 
-            rows = store.fetch(digests, encode, progress, what)
-            self._memory[whole] = torch.from_numpy(rows).view(len(rows) * crops, -1)
+        store = open_store(key[:32], {"backbone": self.name, "size": facts.get("size")})
+        found = torch.from_numpy(store.fetch(digests, encode, progress, what)).view(len(digests) * crops, -1)
+        if places is None:
+            self._memory[whole] = found
             if len(self._memory) > _REMEMBERED:
                 del self._memory[next(iter(self._memory))]
-        return self._memory[whole]
+        return found
 
     def _encode(self, batches: Iterator[Tensor], crops: int) -> Iterator[NDArray[np.float32]]:
         device = next((tensor.device for tensor in self.network.state_dict().values()), torch.device("cpu"))

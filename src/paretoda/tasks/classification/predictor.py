@@ -144,8 +144,8 @@ class ClassificationPredictor:
             return
         size = max(1, batch_size // crops)
         block = max(1, _MOST_IN_MEMORY // size) * size
-        for start in range(0, len(samples), block):
-            places = range(start, min(start + block, len(samples)))
+        blocks = [range(start, min(start + block, len(samples))) for start in range(0, len(samples), block)]
+        for places in blocks if len(blocks) > 1 else [None]:
             features = self.backbone.features(
                 samples, self.transform, places, crops=crops, threads=threads, progress=progress
             )
