@@ -27,6 +27,14 @@ def shared_data() -> Path:
     return folder
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Tests neither read nor fill the user's cache."""
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setenv("PARETODA_CACHE", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _routing_as_it_was() -> Iterator[None]:
     """Importing skada enables scikit-learn's metadata routing for the whole process, and so for other tests."""

@@ -133,11 +133,28 @@ def test_two_names_for_one_run_are_run_once_and_shown_twice(tmp_path):
 
 def test_the_tally_forgets_the_steps_of_a_run_that_begins_anew():
     runs, told = plan(SUITE, SUITES[SUITE], [SUM, make_baseline("logistic")], seeds=1, tasks=["A-C"]), []
-    tally = Tally(runs, lambda done, total: told.append((done, total)))
+    tally = Tally(runs, lambda *far: told.append(far))
     for change in (tally.step, tally.step, tally.restart, tally.step, tally.finish):
         change(runs[0])
     tally.finish(runs[1])
-    assert told == [(1, 7), (2, 7), (0, 7), (1, 7), (6, 7), (7, 7)]
+    assert told == [("training", done, 7) for done in (1, 2, 0, 1, 6, 7)]
+
+
+def test_the_tally_adds_up_what_runs_do_besides_their_steps():
+    runs, told = plan(SUITE, SUITES[SUITE], [SUM], seeds=2, tasks=["A-C"]), []
+    tally = Tally(runs, lambda *far: told.append(far))
+    for run, what, done, total in (
+        (runs[0], "features", 16, 40),
+        (runs[1], "waiting", 16, 40),
+        (runs[1], "features", 20, 30),
+        (runs[0], "features", 40, 40),
+    ):
+        tally.work(run, what, done, total)
+    assert told == [("features", 16, 40), ("waiting", 16, 40), ("features", 36, 70), ("features", 60, 70)]
+    tally.finish(runs[0])
+    tally.restart(runs[1])
+    tally.work(runs[1], "features", 4, 30)
+    assert told[-1] == ("features", 4, 30)
 
 
 def test_the_settings_of_a_planned_run_are_checked_once(tmp_path, monkeypatch):

@@ -42,8 +42,8 @@ def test_rows_come_in_the_order_of_the_plan_with_all_that_a_reader_needs(undistu
     assert {"paretoda", "torch", "python"} <= set(row["versions"])
     assert set(row["per_class"]["last"]) == {"a", "b", "c"}
     assert np.mean(list(row["per_class"]["last"].values())) == pytest.approx(row["mean_class_accuracy"]["last"])
-    assert told[-1] == (19, 19)
-    assert [far[0] for far in told] == sorted(far[0] for far in told)
+    assert told[-1] == ("training", 19, 19)
+    assert [far[1] for far in told] == sorted(far[1] for far in told)
 
 
 def test_an_error_is_the_result_of_its_own_run_only(undisturbed):
@@ -62,7 +62,7 @@ def test_a_dead_worker_is_replaced_its_run_made_again_and_at_last_given_up_alone
     """One worker at a time: the doomed run dies, `sum` dies once, the doomed one dies twice more."""
     deaths = []
 
-    def kill(done, _total):
+    def kill(_what, done, _total):
         doomed_first, sum_first, doomed_later = not deaths and done == 1, len(deaths) == 1 and done == 2, done > 12
         if doomed_first or sum_first or (doomed_later and 2 <= len(deaths) < TRIES + 1 and done < 24):
             (worker,) = multiprocessing.active_children()

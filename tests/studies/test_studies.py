@@ -31,7 +31,7 @@ def check_files(folder: Path) -> None:
 def test_paths_start_at_one_point_and_a_second_call_makes_no_run(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(path, "PATHS", {name: path.PATHS[name] for name in ("sum", path.IDEAL, path.CONTROL)})
     told: list[int] = []
-    ask = small(tmp_path, tell=lambda done, _total: told.append(done))
+    ask = small(tmp_path, tell=lambda _what, done, _total: told.append(done))
     first = make_study("path", ask, "again")
     assert sorted(set(told)) == list(range(1, 16))
     assert told == sorted(told)

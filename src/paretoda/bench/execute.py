@@ -19,7 +19,7 @@ from paretoda.bench.suites import find_suite
 from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.run.build import pick_device
-from paretoda.run.callbacks import NO_CALLBACKS
+from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.directory import read_versions
 from paretoda.run.engine import execute
 from paretoda.run.start import RunRequest
@@ -28,6 +28,7 @@ from paretoda.tasks import find_task
 from paretoda.tasks.classification.evaluation import OracleSamples, measure_probabilities
 from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
+from paretoda.types import Progress
 
 _MOST_NUMBERS = 10_000
 """Largest size of a sample that a shallow baseline reads."""
@@ -37,7 +38,9 @@ SHARED = "shared"
 _WHOLE: tuple[Part, Part] = ("all-source", "all-target")
 
 
-def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
+def execute_run(
+    spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = (), progress: Progress | None = None
+) -> Row:
     """Make a run and return its line; the target's labels are used only after everything has been trained.
 
     Args:
@@ -45,15 +48,17 @@ def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[Af
         data: Folder of the suites' files.
         work: Folder for unpacked archives.
         after: Hooks that are called after every step.
+        progress: Called with the progress of other long work, such as the features of a frozen backbone.
     """
     start = perf_counter()
     given = drop_oracle(spec.settings)
     suite = find_suite(spec.suite)
     own = complete_settings(suite.tasks[spec.task], data, work)
+    callbacks = Callbacks(progress=progress)
     oracle = bool(spec.settings.get(ORACLE))
     loaded = _load_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle)
     if "baseline" in given:
-        found = _run_baseline(given["baseline"], loaded, own)
+        found = _run_baseline(given["baseline"], loaded, own, callbacks)
     else:
         out = run_folder(work.parent, spec) if spec.keep else None
         settings = {"reference": False, "task": suite.task, **own, **given, "seed": spec.seed}
@@ -61,7 +66,7 @@ def execute_run(spec: RunSpec, data: Path | None, work: Path, after: Sequence[Af
         request = RunRequest(
             source=loaded.source, target=loaded.target, out=out, resume=False, overwrite=True, settings=settings
         )
-        run = execute(request, make_settings, lambda _: task, after, NO_CALLBACKS)
+        run = execute(request, make_settings, lambda _: task, after, callbacks)
         found = {**task.measure(run, loaded), **describe_result(run)}
     seconds = round(perf_counter() - start, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
@@ -73,18 +78,20 @@ def _load_task(suite: str, task: str, data: Path | None, work: Path, skip_bad: b
     return load_task(find_task(found.task), found.tasks[task], data, work, skip_bad=skip_bad, oracle=oracle)
 
 
-def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any]) -> Row:
+def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any], callbacks: Callbacks) -> Row:
     """Run a shallow baseline, which reads features or small images.
 
     Args:
         kind: Name of the baseline.
         loaded: Data of the task.
         own: Settings of the suite's task.
+        callbacks: Receive the progress.
     """
     if not isinstance(loaded.test, OracleSamples):
         raise DataError("shallow baselines are for classification suites; leave out --baselines")
     settings = make_settings({**own, "scaling": "none"})
-    pair = find_task(settings.task).open(settings, loaded.source, loaded.target, pick_device("cpu")).pair
+    task = find_task(settings.task)
+    pair = task.open(settings, loaded.source, loaded.target, pick_device("cpu"), callbacks).pair
     if (size := math.prod(pair.input_shape)) > _MOST_NUMBERS:
         raise DataError(f"the baseline {kind!r} reads features or small images, not {size} numbers; leave it out")
     rows = [torch.cat(list(pair.inputs(part, _AT_ONCE))).numpy() for part in _WHOLE]

@@ -12,15 +12,16 @@ from paretoda.bench.store import Row, Store
 
 if TYPE_CHECKING:
     from paretoda.training.loop import After
+    from paretoda.types import Progress
 
-Progress = Callable[[int, int], None]
-"""Called with the steps that are done and the steps of all runs together."""
-
+TRAINING = "training"
+"""What the progress of all steps of all runs together is called."""
 
 _PLANNED = ("name", "judge")
 """Entries of a line that come from the plan and do not decide the result."""
-RunJob = Callable[[Any, "Path | None", Path, "Sequence[After]"], Row]
-"""Runs a job, given the folder of the data, one for unpacked archives and hooks; returns its whole line."""
+RunJob = Callable[[Any, "Path | None", Path, "Sequence[After]", "Progress | None"], Row]
+"""Runs a job, given the folder of the data, one for unpacked archives, hooks that are called after every step, and a
+function that is called with the progress of other long work; returns its whole line."""
 
 
 class Job(Protocol):
@@ -93,16 +94,17 @@ def make_failed_row(job: Job, reason: str) -> Row:
 
 
 class Tally:
-    """The number of steps that the jobs have done, reported at every change.
+    """The steps that all jobs have done, and other work of those that are running, reported at every change.
 
     Args:
         jobs: Jobs to be run.
-        progress: Called at every change; None if nobody listens.
+        progress: Called at every change with sums over the jobs; None if nobody listens.
     """
 
     def __init__(self, jobs: Sequence[Job], progress: Progress | None) -> None:
         self._steps = {job.key: job.steps for job in jobs}
         self._taken = dict.fromkeys(self._steps, 0)
+        self._other: dict[str, dict[str, tuple[int, int]]] = {}
         self._progress = progress
 
     def step(self, job: Job) -> None:
@@ -111,16 +113,31 @@ class Tally:
 
     def restart(self, job: Job) -> None:
         """Count a job that starts again from the beginning."""
+        self._forget_other(job)
         self._set(job, 0)
 
     def finish(self, job: Job) -> None:
         """Count a job that has ended, with a result or an error."""
+        self._forget_other(job)
         self._set(job, self._steps[job.key])
+
+    def work(self, job: Job, what: str, done: int, total: int) -> None:
+        """Count what a job that is running has done besides its steps."""
+        known = self._other.setdefault(what, {})
+        known[job.key] = done, total
+        self._report(what, sum(each for each, _ in known.values()), sum(each for _, each in known.values()))
+
+    def _forget_other(self, job: Job) -> None:
+        for known in self._other.values():
+            known.pop(job.key, None)
 
     def _set(self, job: Job, taken: int) -> None:
         self._taken[job.key] = taken
+        self._report(TRAINING, sum(self._taken.values()), sum(self._steps.values()))
+
+    def _report(self, what: str, done: int, total: int) -> None:
         if self._progress is not None:
-            self._progress(sum(self._taken.values()), sum(self._steps.values()))
+            self._progress(what, done, total)
 
 
 @dataclass(frozen=True)

@@ -7,13 +7,16 @@ import os
 from importlib import import_module
 from socket import create_connection
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from paretoda.bench.contenders import RunSpec
-from paretoda.bench.jobs import Bench, Execution, Progress, Tally, make_failed_row
+from paretoda.bench.jobs import Bench, Execution, Tally, make_failed_row
 from paretoda.bench.runner import execute_in_worker, execute_or_fail, use_one_thread
 from paretoda.bench.store import Row
 from paretoda.errors import RunError
+
+if TYPE_CHECKING:
+    from paretoda.types import Progress
 
 _RETRIES = 3
 _QUIET: dict[str, Any] = {

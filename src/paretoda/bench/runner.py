@@ -15,15 +15,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from paretoda.bench.contenders import RunSpec
-from paretoda.bench.jobs import Bench, Execution, Job, Progress, Tally, make_failed_row
+from paretoda.bench.jobs import Bench, Execution, Job, Tally, make_failed_row
 from paretoda.bench.store import Row, Store
 
 if TYPE_CHECKING:
     from paretoda.gradients import Report
     from paretoda.training.loop import After
+    from paretoda.types import Progress
 
 STEP = "step"
-"""Message of a worker after every step; its message at the end of a run is a row."""
+"""Message of a worker after every step.
+
+Its message about other work is a tuple: what it does, how much is done and how much there is; at the end of a run, its
+message is a row.
+"""
 _PATIENCE = 5.0
 """Seconds that a worker has to exit before it is killed."""
 TRIES = 3
@@ -67,10 +72,10 @@ class Worker:
         with suppress(OSError):
             self.pipe.send(job)
 
-    def receive(self) -> str | Row | None:
+    def receive(self) -> str | tuple[str, int, int] | Row | None:
         """Return its next message; None if it died."""
         try:
-            message: str | Row = self.pipe.recv()
+            message: str | tuple[str, int, int] | Row = self.pipe.recv()
         except (EOFError, OSError):
             return None
         return message
@@ -92,15 +97,21 @@ def serve(pipe: Connection, execution: Execution) -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     use_one_thread()
 
-    def after(_taken: int, _report: Report) -> None:
+    def send(message: str | tuple[str, int, int]) -> None:
         try:
-            pipe.send(STEP)
+            pipe.send(message)
         except OSError:
             sys.exit(0)  # the bench has ended
 
+    def after(_taken: int, _report: Report) -> None:
+        send(STEP)
+
+    def progress(what: str, done: int, total: int) -> None:
+        send((what, done, total))
+
     with suppress(EOFError, OSError):
         while True:
-            pipe.send(execute_or_fail(execution, pipe.recv(), [after]))
+            pipe.send(execute_or_fail(execution, pipe.recv(), [after], progress))
 
 
 def use_one_thread() -> None:
@@ -113,17 +124,21 @@ def use_one_thread() -> None:
     threadpool_limits(1)
 
 
-def execute_in_worker(spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = ()) -> Row:
+def execute_in_worker(
+    spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = (), progress: Progress | None = None
+) -> Row:
     """Make a run of a benchmark; see `paretoda.bench.execute.execute_run`."""
     from paretoda.bench.execute import execute_run  # noqa: PLC0415  (the bench itself trains nothing)
 
-    return execute_run(spec, data, work, after)
+    return execute_run(spec, data, work, after, progress)
 
 
-def execute_or_fail(execution: Execution, job: Job, after: Sequence[After] = ()) -> Row:
+def execute_or_fail(
+    execution: Execution, job: Job, after: Sequence[After] = (), progress: Progress | None = None
+) -> Row:
     """Run a job; an error is its result, so that the other jobs continue."""
     try:
-        return execution.run(job, execution.data, execution.work, after)
+        return execution.run(job, execution.data, execution.work, after, progress)
     except Exception as error:
         frame = traceback.extract_tb(error.__traceback__)[-1]
         expected = isinstance(error, (ValueError, OSError))
@@ -137,7 +152,7 @@ def run_local(bench: Bench, processes: int, progress: Progress | None = None) ->
     Args:
         bench: The benchmark.
         processes: Number of worker processes.
-        progress: Called after every step.
+        progress: Called after every step, and during other long work.
     """
     with bench.store.lock():
         run_jobs(
@@ -156,7 +171,7 @@ def run_jobs(
         jobs: Jobs to be run.
         execution: How they are run.
         processes: Number of worker processes.
-        progress: Called after every step.
+        progress: Called after every step, and during other long work.
     """
     _Pool(store, jobs, execution, progress).work(processes)
 
@@ -168,7 +183,7 @@ class _Pool:
         store: Where the lines of the jobs are written.
         jobs: Jobs to be run.
         execution: How they are run.
-        progress: Called after every step.
+        progress: Called after every step, and during other long work.
     """
 
     def __init__(self, store: Store, jobs: Sequence[Job], execution: Execution, progress: Progress | None) -> None:
@@ -202,6 +217,8 @@ class _Pool:
         assert job is not None
         if message == STEP:
             self._tally.step(job)
+        elif isinstance(message, tuple):
+            self._tally.work(job, *message)
         elif isinstance(message, dict):
             self._store.add(message)
             self._tally.finish(job)

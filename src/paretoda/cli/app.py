@@ -10,6 +10,7 @@ import typer
 from paretoda import __version__
 from paretoda.cli.adapt import adapt
 from paretoda.cli.bench import bench
+from paretoda.cli.cache import cache
 from paretoda.cli.demo import demo
 from paretoda.cli.doctor import doctor
 from paretoda.cli.errors import is_distributed
@@ -86,3 +87,4 @@ app.command()(demo)
 app.command()(bench)
 app.command()(study)
 app.command()(report)
+app.command()(cache)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -91,16 +90,15 @@ def _run(console: Console, bench: Bench, jobs: int | None, ray: str | None) -> N
     """Make the missing runs, in processes of this machine or on a Ray cluster."""
     from paretoda.run.interrupt import InterruptedRunError
 
-    progress = partial(console.progress, "training")
     try:
         if ray is None:
             from paretoda.bench.runner import run_local
 
-            run_local(bench, jobs or len(os.sched_getaffinity(0)), progress)
+            run_local(bench, jobs or len(os.sched_getaffinity(0)), console.progress)
         else:
             from paretoda.bench.ray import run_on_ray
 
-            run_on_ray(bench, ray, progress)
+            run_on_ray(bench, ray, console.progress)
     except KeyboardInterrupt as stop:
         total = len(bench.specs)
         done = total - len(bench.missing())

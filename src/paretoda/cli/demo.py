@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from statistics import mean, stdev
 from typing import TYPE_CHECKING, Annotated, Any
@@ -69,7 +68,7 @@ def _train(console: Console, bench: Bench, seeds: int, steps: int) -> list[Row]:
             f"{done} of the {len(bench.specs)} runs are in {bench.directory} already; remove it to start again."
         )
     jobs = min(os.cpu_count() or 1, _MOST_WORKERS)
-    rows = run_local(bench, jobs, partial(console.progress, "training"))
+    rows = run_local(bench, jobs, console.progress)
     console.progress.stop()
     for row in rows:
         if "error" in row:

@@ -93,6 +93,7 @@ def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:
     from paretoda.cli.predict import console_callbacks
     from paretoda.report.facts import NO_PICTURES
     from paretoda.run.build import pick_device
+    from paretoda.run.callbacks import Callbacks
     from paretoda.run.directory.directory import RunDirectory
     from paretoda.run.finish import add_pictures
     from paretoda.run.result import read_facts
@@ -107,7 +108,9 @@ def _read_run(console: Console, path: Path, labelled: str | None) -> RunFacts:
         return facts
     device = pick_device("auto")
     task, model = load_run(path, device)
-    facts = add_pictures(task, facts, model, reopen_inputs(directory, device))
+    inputs = reopen_inputs(directory, device, Callbacks(progress=console.progress))
+    console.progress.stop()
+    facts = add_pictures(task, facts, model, inputs)
     if facts.pictures is NO_PICTURES:
         console.say(f"The data of {path} are not where they were: the page has no pictures of them.")
     if labelled is not None:

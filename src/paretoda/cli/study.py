@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -50,7 +49,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
             steps=steps,
             jobs=jobs or os.cpu_count() or 1,
             data=data,
-            tell=partial(console.progress, "training"),
+            tell=console.progress,
         )
         page = make_study(name, request, shlex.join(["paretoda", *sys.argv[1:]]))
         console.progress.stop()

@@ -218,7 +218,7 @@ class DomainPair(Pair):
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one transformed sample."""
-        return tuple(self.source.evaluate(self.source_train[:1]).shape[1:])
+        return self.source.transform.shape
 
     def labels_of(self, part: Part) -> Tensor:
         """Return the labels of a part of the source, in the order of `inputs`.

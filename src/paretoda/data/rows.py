@@ -159,9 +159,14 @@ def make_image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:
 
 
 def iterate_inputs(
-    samples: Samples, transform: Transform, batch_size: int, crops: int = 1, workers: int = 0
+    samples: Samples,
+    transform: Transform,
+    batch_size: int,
+    crops: int = 1,
+    workers: int = 0,
+    positions: Positions | None = None,
 ) -> Iterator[Tensor]:
-    """Return all samples in their order, in evaluation form, for a trained model to predict.
+    """Return samples in evaluation form, for a trained model to predict.
 
     Args:
         samples: Samples of the kind that the transform reads.
@@ -169,6 +174,7 @@ def iterate_inputs(
         batch_size: Approximate number of rows at a time.
         crops: 1, or 10 for ten rows for every image, one after the other.
         workers: Threads that read ahead.
+        positions: Positions of the samples; None: all of them, in their order.
 
     Raises:
         DataError: Crops are wanted of features.
@@ -177,8 +183,9 @@ def iterate_inputs(
     if images is None and crops > 1:
         raise DataError("features have no crops; leave out --crops")
 
-    def rows(positions: Positions) -> Tensor:
-        raw = samples.read(positions, images.resized if images is not None else 0)
+    def rows(index: Positions) -> Tensor:
+        raw = samples.read(index, images.resized if images is not None else 0)
         return images.evaluate_crops(raw) if images is not None and crops > 1 else transform.evaluate(raw)
 
-    return prefetch_batches(rows, np.arange(len(samples)), max(1, batch_size // crops), workers)
+    every = np.arange(len(samples)) if positions is None else positions
+    return prefetch_batches(rows, every, max(1, batch_size // crops), workers)

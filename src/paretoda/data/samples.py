@@ -181,14 +181,6 @@ class Samples(SampleSet, Protocol):
         ...
 
 
-def fingerprint(samples: Samples) -> str:
-    """Return a hash of all samples in their order, without their labels and names: the key of a cache."""
-    everything = hashlib.sha256(samples.kind.encode())
-    for digest in samples.digests(range(len(samples))):
-        everything.update(digest.encode())
-    return everything.hexdigest()
-
-
 def content_hash(content: bytes) -> str:
     """Hash that identifies the content of one sample."""
     return hashlib.blake2b(content, digest_size=16).hexdigest()

@@ -36,6 +36,11 @@ class FeatureTransform:
         """Number of values that the network reads."""
         return len(self.mean) if self.axes is None else self.axes.shape[1]
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one row."""
+        return (self.width,)
+
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:  # noqa: ARG002
         """Return the z-scores; nothing is random, because no augmentation suits features in general."""
         return self.evaluate(raw)

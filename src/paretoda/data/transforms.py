@@ -112,6 +112,11 @@ def blend(images: Tensor, towards: Tensor, factor: Tensor) -> Tensor:
 class Transform(Protocol):
     """Turns raw samples into a batch of tensors."""
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one transformed sample."""
+        ...
+
     def train(self, raw: Raw, generator: torch.Generator) -> Tensor:
         """Return the samples with augmentation, drawn from the generator only."""
         ...
@@ -169,6 +174,11 @@ class ImageTransform:
     def resized(self) -> int:
         """Side of the square before cropping."""
         return self.size if self.augment == "none" else round(self.size * 8 / 7)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of one transformed image."""
+        return self.channels, self.size, self.size
 
     def prepare(self, raw: Raw) -> NDArray[np.uint8]:
         """Return the resized images, the part without randomness: shape (n, r, r[, 3]), r = `resized`.

@@ -28,17 +28,23 @@ def attribute_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def atomic_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path, *, sync: bool = True) -> Iterator[BinaryIO]:
     """Open a binary file for writing; it gets its name only when everything is on the disk.
 
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "facts.txt"
-    >>> with atomic_file(path) as file:
-    ...     _ = file.write(b"all")
-    ...     path.exists()
-    False
-    >>> path.read_bytes()
-    b'all'
+    Args:
+        path: Path of the file.
+        sync: Whether to wait for the disk. Without, a file may be damaged after the machine has crashed: only for a
+            cache, whose files are checked when they are read.
+
+    Example:
+        >>> import tempfile
+        >>> path = Path(tempfile.mkdtemp()) / "facts.txt"
+        >>> with atomic_file(path) as file:
+        ...     _ = file.write(b"all")
+        ...     path.exists()
+        False
+        >>> path.read_bytes()
+        b'all'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with attribute_errors(path):
@@ -46,10 +52,12 @@ def atomic_file(path: Path) -> Iterator[BinaryIO]:
         try:
             with os.fdopen(descriptor, "wb") as file:
                 yield file
-                sync_file(file)
+                if sync:
+                    sync_file(file)
             Path(name).chmod(0o644)
             Path(name).replace(path)
-            _sync_folder(path.parent)
+            if sync:
+                _sync_folder(path.parent)
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise

@@ -1,7 +1,7 @@
-"""A lock that allows one process at a time in a directory; the system releases it however its holder ends.
+"""Locks that allow one process at a time; the system releases them however their holder ends.
 
-It is flock(2), so it never becomes stale. Over NFS it works from Linux 2.6.12 on, where the server offers locks; on a
-network drive without them two machines can still use one directory at the same time.
+They are flock(2), so they never become stale. Over NFS they work from Linux 2.6.12 on, where the server offers locks;
+on a network drive without them two machines can still use one directory at the same time.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def lock_directory(directory: Path, job: str) -> Iterator[None]:
     """
     path = directory / NAME
     with attribute_errors(path):
-        file = _open_locked(path, job)
+        file = _open_locked(path)
+    if file is None:
+        raise RunError(f"{_holder(path)} is at work in {directory} ({job}); wait for it, or give another --out")
     with file:
         with suppress(OSError):  # with a full disk, only the error message lacks detail
             file.truncate(0)
@@ -46,8 +48,26 @@ def lock_directory(directory: Path, job: str) -> Iterator[None]:
             path.unlink(missing_ok=True)  # still locked: whoever has opened it finds another file at its name
 
 
-def _open_locked(path: Path, job: str) -> FileIO:
-    """Return the locked file; one that its holder removed between opening and locking is opened again."""
+@contextmanager
+def try_lock(path: Path) -> Iterator[bool]:
+    """Yield whether nobody else holds the lock; if so, nobody else gets it inside.
+
+    Args:
+        path: Path of the lock's file, in a directory that exists.
+    """
+    file = _open_locked(path)
+    if file is None:
+        yield False
+        return
+    with file:
+        try:
+            yield True
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _open_locked(path: Path) -> FileIO | None:
+    """Return the locked file, None if it is locked already; one that its holder removed meanwhile is opened again."""
     while True:
         file = path.open("a+b", buffering=0)  # no buffer that closing would try to write to a full disk
         try:
@@ -55,13 +75,10 @@ def _open_locked(path: Path, job: str) -> FileIO:
             if _is_at(file, path):
                 return file
         except OSError as error:
-            holder = _holder(file)
             file.close()
             if error.errno not in _BUSY:
                 raise
-            raise RunError(
-                f"{holder} is at work in {path.parent} ({job}); wait for it, or give another --out"
-            ) from error
+            return None
         file.close()
 
 
@@ -72,7 +89,8 @@ def _is_at(file: FileIO, path: Path) -> bool:
         return False
 
 
-def _holder(file: FileIO) -> str:
+def _holder(path: Path) -> str:
     """Return a description of the process that holds the lock, which may not have written its name yet."""
-    file.seek(0)
-    return file.read(200).decode("utf-8", errors="replace").strip() or "another process"
+    with suppress(FileNotFoundError), path.open("rb") as file:
+        return file.read(200).decode("utf-8", errors="replace").strip() or "another process"
+    return "another process"

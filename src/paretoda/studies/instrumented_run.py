@@ -33,7 +33,7 @@ from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 from paretoda.training.snapshot import take_snapshot
 from paretoda.training.step import Step
-from paretoda.types import Domain, Objective, Snapshot
+from paretoda.types import Domain, Objective, Progress, Snapshot
 
 Of = TypeVar("Of", bound=Domain)
 
@@ -179,5 +179,12 @@ def run_trials(request: StudyRequest, trials: Sequence[Trial], measure: Measure)
     return collect_results(store.read(), trials)
 
 
-def _measure_trial(measure: Measure, trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def _measure_trial(
+    measure: Measure,
+    trial: Trial,
+    data: Path | None,
+    work: Path,
+    after: Sequence[After],
+    progress: Progress | None,  # noqa: ARG001
+) -> Row:
     return {**trial.line, **measure(trial, data, work, after)}

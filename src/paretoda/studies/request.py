@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from paretoda.bench.loading import needs_files
 from paretoda.bench.suites import find_data_folder, find_suite
@@ -12,11 +12,14 @@ from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.tasks.suites import Suite
 
+if TYPE_CHECKING:
+    from paretoda.types import Progress
+
 SUITE = "office-caltech10"
 _TASK = "W-A"
 
 
-def _silent(_done: int, _total: int) -> None:
+def _silent(_what: str, _done: int, _total: int) -> None:
     """Report nothing."""
 
 
@@ -32,7 +35,7 @@ class StudyRequest:
         steps: Steps of each run; None means the study's own.
         jobs: Runs at a time.
         data: Folder of the suite's files; None means $PARETODA_DATA or ../shared/data.
-        tell: Called with the steps taken and the steps of all runs together.
+        tell: Called with what the runs do, such as training, how much is done and how much there is in all.
     """
 
     directory: Path
@@ -42,7 +45,7 @@ class StudyRequest:
     steps: int | None = None
     jobs: int = 1
     data: Path | None = None
-    tell: Callable[[int, int], None] = _silent
+    tell: Progress = _silent
 
     @property
     def loaded_suite(self) -> Suite:

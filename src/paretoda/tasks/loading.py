@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from paretoda.errors import DataError, RunError, SettingsError, WeightsError
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.model_files import read_task
 from paretoda.run.task import Inputs, Task
@@ -76,14 +77,14 @@ def average(task: Task[Any, Any], predictors: Sequence[Any]) -> Any:
     return task.average(predictors)
 
 
-def reopen_inputs(directory: RunDirectory, device: torch.device) -> Inputs | None:
+def reopen_inputs(directory: RunDirectory, device: torch.device, callbacks: Callbacks = NO_CALLBACKS) -> Inputs | None:
     """Open the data of a run again; None where they were in memory, or are no longer what and where they were."""
     settings, given = directory.read_config()
     if "source" not in given or not all(Path(path).is_absolute() for path in given.values()):
         return None
     try:
         inputs: Inputs = find_task(settings.task).open(
-            settings, given["source"], given.get("target"), device, resuming=True
+            settings, given["source"], given.get("target"), device, callbacks, resuming=True
         )
     except (DataError, SettingsError, WeightsError, OSError):
         return None

@@ -9,12 +9,12 @@ import pytest
 
 from paretoda.data.open import folders as index_cache
 from paretoda.data.open.folders import (
-    cache_folder,
     open_labelled_folder,
     open_unlabelled_folder,
     scan_folder,
     scan_with_cache,
 )
+from paretoda.io.cache import cache_folder
 
 FILES = ("a/1.png", "a/2.jpg", "b/deep/1.png", "b/notes.txt", "stray.png")
 

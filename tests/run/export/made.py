@@ -13,6 +13,7 @@ from paretoda.models.classifier import make_model
 from paretoda.models.segmentation.segmenter import make_segmenter
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.directory import RunDirectory
+from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
 from paretoda.tasks.classification.predictor import ClassificationPredictor
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 
@@ -62,10 +63,12 @@ def photos() -> ClassificationPredictor:
 
 
 def frozen() -> ClassificationPredictor:
-    backbone = lively(make_backbone("efficientnet-lite0", (3, 32, 32)))
+    backbone = FrozenBackbone("efficientnet-lite0", lively(make_backbone("efficientnet-lite0", (3, 32, 32))))
     scaling = FeatureTransform(torch.randn(1280), torch.rand(1280) + 0.5)
     model = make_model("mlp", (1280,), 3, bottleneck=8)
-    return ClassificationPredictor(CLASSES, image_transform(32, 3), model, ("efficientnet-lite0", backbone), scaling)
+    return ClassificationPredictor(
+        CLASSES, image_transform(32, 3), model, FrozenBackbone("efficientnet-lite0", backbone), scaling
+    )
 
 
 def scenes(backbone: str = "dilated") -> SegmentationPredictor:

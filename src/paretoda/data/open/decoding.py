@@ -42,7 +42,7 @@ def decode(path: Path, at_least: int = 0) -> Image8:
             ImageOps.exif_transpose(image, in_place=True)
             return _to_eight_bits(image)
     except Exception as error:  # a broken file makes decoders raise any kind of error
-        raise _read_error(path, error) from error
+        raise make_read_error(path, error) from error
 
 
 def open_image(path: Path) -> Image.Image:
@@ -115,7 +115,7 @@ def read_shape(path: Path) -> tuple[int, int, int]:
             width, height = image.size
             turned = image.getexif().get(0x0112, 1) >= 5
     except Exception as error:  # as in decode
-        raise _read_error(path, error) from error
+        raise make_read_error(path, error) from error
     return (width, height, 1 if grey else 3) if turned else (height, width, 1 if grey else 3)
 
 
@@ -146,7 +146,8 @@ def _scale_to_eight_bits(image: Image.Image) -> Image8:
     return np.clip(values * (255 / top), 0, 255).round().astype(np.uint8)
 
 
-def _read_error(path: Path, error: Exception) -> DataError:
+def make_read_error(path: Path, error: Exception) -> DataError:
+    """Return the error of an image file of a data set that cannot be read."""
     return unreadable_error(
         path,
         error,

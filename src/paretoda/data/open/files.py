@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.core.options import name_some
-from paretoda.data.open.decoding import check_file, decode, read_shape
+from paretoda.data.open.decoding import check_file, decode, make_read_error, read_shape
 from paretoda.data.prefetching import prefetch, spare_cores
 from paretoda.data.samples import Image8, Index, Kind, Labels, content_hash, spread_positions
 from paretoda.errors import DataError
@@ -24,6 +24,8 @@ _END = b"\0"
 """Separator behind each name: the one character that no file name contains."""
 CHECKED_FILES = 1000
 """Number of files of larger sets that are checked before the start, spread evenly; the doctor checks all."""
+_REMEMBERED = 2**17
+"""Number of files whose hashes are remembered while the process runs."""
 Some = TypeVar("Some", bound="FileSet")
 
 
@@ -69,7 +71,7 @@ class FileList:
 
     def digests(self, index: Index) -> list[str]:
         """Return hashes of the bytes of the files at these positions."""
-        return [content_hash(self[int(place)].read_bytes()) for place in index]
+        return [_hash_file(self[int(place)]) for place in index]
 
     def select(self, index: Index) -> FileList:
         """Return the files at these positions, in this order."""
@@ -79,6 +81,20 @@ class FileList:
     def _ends(self) -> NDArray[Any]:
         ends = np.flatnonzero(np.frombuffer(self.joined, np.uint8) == 0)
         return ends.astype(np.uint32) if len(self.joined) < 2**32 else ends
+
+
+def _hash_file(path: Path) -> str:
+    """Return the hash of a file's bytes, which are read again only if the file has changed since."""
+    try:
+        known = path.stat()
+        return _hash_content(path, (known.st_ctime_ns, known.st_ino, known.st_size))
+    except OSError as error:
+        raise make_read_error(path, error) from error
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _hash_content(path: Path, stamp: tuple[int, ...]) -> str:  # noqa: ARG001
+    return content_hash(path.read_bytes())
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -20,7 +19,9 @@ from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.decoding import SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples
 from paretoda.data.samples import content_hash, labels_from_names
-from paretoda.errors import DataError
+from paretoda.errors import DataError, SettingsError
+from paretoda.io.cache import INDEX, cache_folder, mark_used
+from paretoda.io.files import atomic_file
 
 _NOT_DATA = "__MACOSX"
 
@@ -131,12 +132,6 @@ def _is_folder(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def cache_folder() -> Path:
-    """Return the folder of caches: $PARETODA_CACHE, or paretoda/ in the user's cache folder."""
-    own = os.environ.get("PARETODA_CACHE")
-    return Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "paretoda"
-
-
 def scan_with_cache(folder: Path, *, by_class: bool, cached: bool = True) -> FolderScan:
     """Return the scan of a folder, from the cache where that is still valid.
 
@@ -148,8 +143,8 @@ def scan_with_cache(folder: Path, *, by_class: bool, cached: bool = True) -> Fol
     if not cached:
         return scan_folder(folder, by_class=by_class)
     try:
-        file = cache_folder() / "index" / f"{_key(folder, by_class)}.npz"
-    except RuntimeError:  # there is no home directory
+        file = cache_folder() / INDEX / f"{_key(folder, by_class)}.npz"
+    except SettingsError:  # there is no home directory
         return scan_folder(folder, by_class=by_class)
     found = _read(file, folder)
     if found is None:
@@ -179,6 +174,7 @@ def _read(file: Path, folder: Path) -> FolderScan | None:
         fresh = len(images) == facts["images"] and all(
             read_stamp(folder / name) == mark for name, mark in folders.items()
         )
+        mark_used(file)
         return FolderScan(images, int(facts["others"]), folders) if fresh and "" in folders else None
     except (DataError, OSError, ValueError, KeyError, TypeError):
         return None
@@ -188,19 +184,8 @@ def _write(file: Path, found: FolderScan) -> None:
     facts = {"images": len(found.images), "others": found.others, "folders": list(found.folders.items())}
     images = FileList.of(Path(), found.images).joined
     text = json.dumps(facts).encode()
-    temporary = None
-    with suppress(OSError):
-        try:
-            file.parent.mkdir(parents=True, exist_ok=True)
-            # It is not synced to the disk: a file that a crash damages fails its checksums and is made again.
-            descriptor, temporary = tempfile.mkstemp(dir=file.parent)
-            with os.fdopen(descriptor, "wb") as out:
-                np.savez(out, images=np.frombuffer(images, np.uint8), facts=np.frombuffer(text, np.uint8))
-            Path(temporary).replace(file)
-        except BaseException:
-            if temporary is not None:
-                Path(temporary).unlink(missing_ok=True)
-            raise
+    with suppress(OSError), atomic_file(file, sync=False) as out:
+        np.savez(out, images=np.frombuffer(images, np.uint8), facts=np.frombuffer(text, np.uint8))
 
 
 def open_unlabelled_folder(folder: Path, *, cached: bool = False) -> FileSamples:

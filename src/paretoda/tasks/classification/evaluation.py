@@ -63,7 +63,9 @@ def add_oracle_pictures(
     for note in samples.notes:
         callbacks.notify(note)
     with torch.no_grad():
-        oracle = take_oracle_pictures(predictor.classes, samples, predictor.probabilities(samples))
+        oracle = take_oracle_pictures(
+            predictor.classes, samples, predictor.probabilities(samples, progress=callbacks.progress)
+        )
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
 
 
@@ -81,7 +83,9 @@ def predict_data(
     """
     samples = _open(predictor, data, options, callbacks, labelled=False)
     calibrated = _uses_temperature(predictor, options, callbacks)
-    probabilities = predictor.probabilities(samples, refined=options.refined, calibrated=calibrated)
+    probabilities = predictor.probabilities(
+        samples, refined=options.refined, calibrated=calibrated, progress=callbacks.progress
+    )
     rows = prediction_rows(predictor.classes, samples, probabilities)
     if options.abstain_below is not None:
         rows = blank_uncertain(rows, probabilities.max(axis=1), options.abstain_below)
@@ -125,7 +129,10 @@ def evaluate_data(
     samples = _open(predictor, data, options, callbacks, labelled=True)
     assert samples.labels is not None  # opened with labels
     options = replace(options, calibrated=_uses_temperature(predictor, options, callbacks))
-    found = _measure_all(predictor, samples, torch.from_numpy(samples.labels.values), options)
+    probabilities = predictor.probabilities(
+        samples, refined=options.refined, calibrated=options.calibrated, progress=callbacks.progress
+    )
+    found = _measure_all(torch.from_numpy(probabilities), torch.from_numpy(samples.labels.values), predictor, options)
     lines = [
         f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.",
         f"{'accuracy:':<20}{found['accuracy']:.4f}",
@@ -183,11 +190,9 @@ def _uses_temperature(predictor: ClassificationPredictor, options: PredictOption
 
 
 def _measure_all(
-    predictor: ClassificationPredictor, samples: Samples, labels: torch.Tensor, options: PredictOptions
+    probabilities: torch.Tensor, labels: torch.Tensor, predictor: ClassificationPredictor, options: PredictOptions
 ) -> dict[str, Any]:
     """Return all measures as plain values, fractions 0..1."""
-    found = predictor.probabilities(samples, refined=options.refined, calibrated=options.calibrated)
-    probabilities = torch.from_numpy(found)
     best, number = probabilities.argmax(dim=1), len(predictor.classes)
     names = predictor.classes
     return {

@@ -102,7 +102,7 @@ class ClassificationModule(nn.Module):
         elif transforms and isinstance(predictor.transform, ImageTransform):
             self.before.append(Pixels(predictor.transform))
         if predictor.backbone is not None and predictor.scaling is not None:
-            self.before.extend([predictor.backbone[1], ZScores(predictor.scaling)])
+            self.before.extend([predictor.backbone.network, ZScores(predictor.scaling)])
         self.model = predictor.model
         self.refiner = nn.ModuleList(require_refiner(predictor.refiner)) if refined else None
 
@@ -169,7 +169,7 @@ class ClassificationProgram(Program):
         if self.transforms:
             return 0, 1, 2
         frozen, trained = self.predictor.backbone, self.predictor.model.architecture.backbone
-        return (0, 2, 3) if (trained if frozen is None else frozen[0]) in _ANY_SIZE else (0,)
+        return (0, 2, 3) if (trained if frozen is None else frozen.name) in _ANY_SIZE else (0,)
 
     @property
     def raw_size(self) -> tuple[int, int]:

@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from torch import Tensor, nn
+from torch import Tensor
 
 from paretoda.data.build_pair import count_threads
 from paretoda.data.open.samples import open_samples
@@ -25,7 +25,7 @@ from paretoda.data.scaling import FeatureTransform
 from paretoda.data.transforms import Transform, transform_from_json
 from paretoda.errors import BackboneError, RunError
 from paretoda.evaluation.calibration import parse_temperature
-from paretoda.evaluation.predictions import evaluation_mode, predict
+from paretoda.evaluation.predictions import predict
 from paretoda.io.files import parse_json
 from paretoda.models.backbones import feature_width, make_backbone
 from paretoda.models.backbones.backbone import ExternalBackbone
@@ -34,6 +34,11 @@ from paretoda.models.ensemble import MeanHead
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
 from paretoda.run.task import NOT_ONE_MODEL
+from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
+from paretoda.types import Progress
+
+_MOST_IN_MEMORY = 2**18
+"""Samples whose features of a frozen backbone are in memory at a time."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +49,7 @@ class ClassificationPredictor:
         classes: Names of the K classes.
         transform: Maps raw samples to inputs.
         model: Maps inputs (or the frozen backbone's scaled features) to logits.
-        backbone: A frozen network before the model, with its name; None without one.
+        backbone: A frozen network before the model; None without one.
         scaling: Scaling of the frozen network's features.
         refiner: The class-wise discriminators of TCM of every member, which give the refined prediction ρ; None without
             them.
@@ -55,7 +60,7 @@ class ClassificationPredictor:
     classes: tuple[str, ...]
     transform: Transform
     model: Classifier
-    backbone: tuple[str, nn.Module] | None = None
+    backbone: FrozenBackbone | None = None
     scaling: FeatureTransform | None = None
     refiner: tuple[Tcm, ...] | None = None
     crops: int = 1
@@ -77,6 +82,7 @@ class ClassificationPredictor:
         calibrated: bool = False,
         batch_size: int = 256,
         workers: int | None = None,
+        progress: Progress | None = None,
     ) -> NDArray[np.float32]:
         """Return class probabilities, shape (n, K), averaged over crops.
 
@@ -86,11 +92,12 @@ class ClassificationPredictor:
             calibrated: Divide the logits by the temperature, where there is one.
             batch_size: Samples in a batch.
             workers: Threads that read ahead; None: as many as fit.
+            progress: Called while features of a frozen backbone are computed.
         """
         heat = (self.temperature or 1.0) if calibrated else 1.0
         batches = [
             self._scores(*predict(self.model, [inputs], device=self._device), refined=refined, heat=heat)
-            for inputs in self._inputs(samples, batch_size, self.crops, workers)
+            for inputs in self._inputs(samples, batch_size, self.crops, workers, progress)
         ]
         return torch.cat(batches).view(-1, self.crops, len(self.classes)).mean(dim=1).numpy()
 
@@ -125,23 +132,33 @@ class ClassificationPredictor:
         return next(self.model.parameters()).device
 
     def _inputs(
-        self, samples: Samples, batch_size: int, crops: int = 1, workers: int | None = None
+        self,
+        samples: Samples,
+        batch_size: int,
+        crops: int = 1,
+        workers: int | None = None,
+        progress: Progress | None = None,
     ) -> Iterator[Tensor]:
         threads = count_threads(Reading(workers), samples)
-        for inputs in iterate_inputs(samples, self.transform, batch_size, crops, threads):
-            if self.backbone is None or self.scaling is None:
-                yield inputs
-            else:
-                with evaluation_mode(self.backbone[1]):
-                    features = self.backbone[1](inputs.to(self._device)).cpu()
-                yield self.scaling.evaluate(features.numpy())
+        if self.backbone is None or self.scaling is None:
+            yield from iterate_inputs(samples, self.transform, batch_size, crops, threads)
+            return
+        size = max(1, batch_size // crops)
+        block = max(1, _MOST_IN_MEMORY // size) * size
+        blocks = [range(start, min(start + block, len(samples))) for start in range(0, len(samples), block)]
+        for places in blocks if len(blocks) > 1 else [None]:
+            features = self.backbone.features(
+                samples, self.transform, places, crops=crops, threads=threads, progress=progress
+            )
+            for rows in torch.split(features, size * crops):
+                yield self.scaling.evaluate(rows.numpy())
 
     def save(self, weights: Path, description: Path) -> None:
         """Write both files; the description first, so that weights are never without one."""
         parts: dict[str, Mapping[str, Tensor]] = {
             "model": self.model.state_dict(),
             "transform": self.transform.tensors(),
-            "backbone": self.backbone[1].state_dict() if self.backbone else {},
+            "backbone": self.backbone.network.state_dict() if self.backbone else {},
             "scaling": self.scaling.tensors() if self.scaling else {},
             "refiner": _state_of(self.refiner) if self.refiner else {},
         }
@@ -150,11 +167,9 @@ class ClassificationPredictor:
     def _description(self) -> dict[str, Any]:
         backbone = None
         if self.backbone is not None:
-            transform = self.transform.to_json()
-            shape = [transform["channels"], transform["size"], transform["size"]]
-            name, network = self.backbone
+            network = self.backbone.network
             facts = {"facts": network.facts} if isinstance(network, ExternalBackbone) else {}
-            backbone = {"name": name, "input_shape": shape, **facts}
+            backbone = {"name": self.backbone.name, "input_shape": list(self.transform.shape), **facts}
         return {
             "classes": list(self.classes),
             "transform": self.transform.to_json(),
@@ -233,7 +248,8 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
     if facts["backbone"] is not None:
         name, shape = str(facts["backbone"]["name"]), tuple(facts["backbone"]["input_shape"])
         own = facts["backbone"].get("facts")
-        backbone = (name, load_module(lambda: make_backbone(name, shape, facts=own), part("backbone")).to(device))
+        network = load_module(lambda: make_backbone(name, shape, facts=own), part("backbone"))
+        backbone = FrozenBackbone(name, network.to(device))
     scaling = transform_from_json(facts["scaling"], part("scaling")) if facts["scaling"] else None
     refiner = None
     if facts["refiner"]:
@@ -253,8 +269,7 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
 
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
     """Raise ValueError where the output of one part is not what the next one takes."""
-    read = transform.to_json()
-    given = (transform.width,) if isinstance(transform, FeatureTransform) else (read["channels"], *[read["size"]] * 2)
+    given = transform.shape
     if backbone is not None:
         if tuple(backbone["input_shape"]) != given or not isinstance(scaling, FeatureTransform):
             raise ValueError(f"the backbone takes {tuple(backbone['input_shape'])} and gets {given}")
@@ -284,10 +299,13 @@ class MeanPredictor(ClassificationPredictor):
         calibrated: bool = False,  # noqa: ARG002
         batch_size: int = 256,
         workers: int | None = None,
+        progress: Progress | None = None,
     ) -> NDArray[np.float32]:
         """Return the mean probabilities, shape (n, K); a mean has no temperature, so `calibrated` changes nothing."""
         options: dict[str, Any] = {"refined": refined, "batch_size": batch_size, "workers": workers}
-        mean: NDArray[np.float32] = np.stack([run.probabilities(samples, **options) for run in self.runs]).mean(axis=0)
+        mean: NDArray[np.float32] = np.stack(
+            [run.probabilities(samples, **options, progress=progress) for run in self.runs]
+        ).mean(axis=0)
         return mean
 
     def with_crops(self, crops: int) -> ClassificationPredictor:

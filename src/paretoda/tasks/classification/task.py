@@ -116,11 +116,11 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         directory: RunDirectory,
         run: Run,
         inputs: ClassificationInputs,
-        callbacks: Callbacks,  # noqa: ARG002
+        callbacks: Callbacks,
     ) -> None:
         """Write predictions.csv: name, class and confidence of each target sample."""
         target = inputs.raw.target.samples
-        probabilities = run.model.probabilities(target, workers=run.settings.workers)
+        probabilities = run.model.probabilities(target, workers=run.settings.workers, progress=callbacks.progress)
         write_text(directory.predictions, predictions_table(prediction_rows(run.classes, target, probabilities)))
 
     def card(self, predictor: ClassificationPredictor) -> CardFacts:
