@@ -14,7 +14,7 @@ import torch
 from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.torch import load as load_tensors
-from torch import Tensor
+from torch import Tensor, nn
 
 from paretoda.data.build_pair import count_threads
 from paretoda.data.open.samples import open_samples
