@@ -213,6 +213,9 @@ def test_processes_share_the_work_and_wait_for_each_other(start, tmp_path):
     assert Counter(name for names in encoded.values() for name in names) == Counter(NAMES)
     assert len(encoded) >= 2  # no process waits where there is something to encode
     assert any(what == "waiting for features" for each in told for what, _, _ in each[:-1])
+    for each in told:
+        last = {what: far for what, *far in each[:-1]}
+        assert set(map(tuple, last.values())) == {(300, 300)}  # nothing seems unfinished
 
 
 def test_a_process_that_dies_blocks_nobody(start, tmp_path):

@@ -19,7 +19,7 @@ from paretoda.bench.suites import find_suite
 from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.run.build import pick_device
-from paretoda.run.callbacks import Callbacks
+from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import read_versions
 from paretoda.run.engine import execute
 from paretoda.run.start import RunRequest
@@ -78,7 +78,7 @@ def _load_task(suite: str, task: str, data: Path | None, work: Path, skip_bad: b
     return load_task(find_task(found.task), found.tasks[task], data, work, skip_bad=skip_bad, oracle=oracle)
 
 
-def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any], callbacks: Callbacks) -> Row:
+def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any], callbacks: Callbacks = NO_CALLBACKS) -> Row:
     """Run a shallow baseline, which reads features or small images.
 
     Args:

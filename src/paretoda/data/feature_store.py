@@ -106,9 +106,7 @@ class FeatureStore:
                 known.report(progress, f"waiting for {what}")
                 time.sleep(_PATIENCE)
                 known.add(self._find(known.missing, searched))
-                if not known.missing:  # complete on every bar
-                    known.report(progress, f"waiting for {what}")
-                    known.report(progress, what)
+        known.complete(progress)
         return known.rows(digests)
 
     def _files(self, letter: str) -> list[Path]:
@@ -180,6 +178,7 @@ class _Known:
             self.missing.setdefault(digest, place)
         self._places = {digest: place for place, digest in enumerate(self.missing)}
         self._table: Array = np.empty((0, 0), np.float32)
+        self._reported: dict[str, int] = {}
 
     def add(self, found: Iterable[tuple[Sequence[str], Array]]) -> None:
         """Add hashes and features."""
@@ -199,8 +198,15 @@ class _Known:
 
     def report(self, progress: Progress | None, what: str) -> None:
         """Report how many are known."""
+        self._reported[what] = len(self._places) - len(self.missing)
         if progress is not None:
-            progress(what, len(self._places) - len(self.missing), len(self._places))
+            progress(what, self._reported[what], len(self._places))
+
+    def complete(self, progress: Progress | None) -> None:
+        """Report once more what was reported before all were known, perhaps because another process made the rest."""
+        for what, done in self._reported.items():
+            if done < len(self._places):
+                self.report(progress, what)
 
 
 def _count_letters(digests: Iterable[str]) -> Counter[str]:

@@ -71,7 +71,7 @@ class FileList:
 
     def digests(self, index: Index) -> list[str]:
         """Return hashes of the bytes of the files at these positions."""
-        return [_hash_file(self[int(place)]) for place in index]
+        return [hash_file(self[int(place)]) for place in index]
 
     def select(self, index: Index) -> FileList:
         """Return the files at these positions, in this order."""
@@ -83,7 +83,7 @@ class FileList:
         return ends.astype(np.uint32) if len(self.joined) < 2**32 else ends
 
 
-def _hash_file(path: Path) -> str:
+def hash_file(path: Path) -> str:
     """Return the hash of a file's bytes, which are read again only if the file has changed since."""
     try:
         known = path.stat()

@@ -17,8 +17,8 @@ import numpy as np
 from paretoda.core.options import name_some
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.data.open.decoding import SUFFIXES
-from paretoda.data.open.files import FileList, FileSamples
-from paretoda.data.samples import content_hash, labels_from_names
+from paretoda.data.open.files import FileList, FileSamples, hash_file
+from paretoda.data.samples import labels_from_names
 from paretoda.errors import DataError, SettingsError
 from paretoda.io.cache import INDEX, cache_folder, mark_used
 from paretoda.io.files import atomic_file
@@ -261,7 +261,7 @@ def _sort_by_content(folder: Path, names: list[str]) -> list[str]:
     ordered: list[str] = []
     for _, same in groupby(sorted(names, key=sizes.__getitem__), key=sizes.__getitem__):
         group = list(same)
-        ordered += group if len(group) == 1 else sorted(group, key=lambda name: _hash_file(folder / name))
+        ordered += group if len(group) == 1 else sorted(group, key=lambda name: _hash(folder / name))
     return ordered
 
 
@@ -269,8 +269,8 @@ def _size(path: Path) -> int:
     return path.stat().st_size if path.exists() else -1
 
 
-def _hash_file(path: Path) -> str:
-    return content_hash(path.read_bytes()) if path.is_file() else ""
+def _hash(path: Path) -> str:
+    return hash_file(path) if path.is_file() else ""
 
 
 def _note_ignored(folder: Path, others: int) -> tuple[str, ...]:
