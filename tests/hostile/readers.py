@@ -206,7 +206,7 @@ def _state(step: Any) -> bytes:
 
     from paretoda.run.candidates import _predicting
 
-    return save({name: tensor.contiguous() for name, tensor in _predicting(step).state_dict().items()})
+    return save({name: tensor.contiguous() for name, tensor in step.predicting_modules().state_dict().items()})
 
 
 def _features() -> bytes:
