@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from hostile import seeds
 from hostile.mutations import (
@@ -25,6 +26,7 @@ from paretoda.bench.contenders import read_contenders, select_variants
 from paretoda.bench.loading import read_arrays
 from paretoda.bench.store import Store
 from paretoda.data import examine, open_samples
+from paretoda.data.feature_store import _read as read_features
 from paretoda.data.open.decoding import check_file, decode
 from paretoda.data.segmentation import open_scenes
 from paretoda.data.segmentation.label_tables import read_ids, read_palette, read_size
@@ -37,7 +39,6 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.model_files import read_task
 from paretoda.run.result import read_facts
 from paretoda.tasks import find_task
-from paretoda.tasks.classification.inputs import _read as read_features
 from paretoda.tasks.classification.predictor import load_predictor
 from paretoda.tasks.segmentation.predictor import load_predictor as load_segmenter
 from paretoda.training.checkpoint import read_checkpoint, restore_step
@@ -144,7 +145,7 @@ def make_readers(folder: Path) -> dict[str, Reader]:
         "weights .pth": Reader({n: c for n, c in pth.items() if n != "w.safetensors"}, archive[:1], _weights),
         "weights .pth inside": Reader({"w.pth": pth["w.pth"]}, archive[1:], _weights),
         "weights .safetensors": Reader({"w.safetensors": pth["w.safetensors"]}, tensors, _weights),
-        "stored features": Reader({"f.safetensors": _features()}, tensors, lambda path: read_features(path, 4)),
+        "stored features": Reader({"f.npz": _features()}, archive, read_features),
     }
 
 
@@ -204,15 +205,11 @@ def _pictures(folder: Path) -> Path:
 def _state(step: Any) -> bytes:
     from safetensors.torch import save
 
-    from paretoda.run.candidates import _predicting
-
     return save({name: tensor.contiguous() for name, tensor in step.predicting_modules().state_dict().items()})
 
 
 def _features() -> bytes:
-    from safetensors.torch import save
-
-    return save({"features": torch.ones(4, 3)})
+    return seeds.npz({"digests": np.zeros((4, 16), np.uint8), "features": np.ones((4, 3), np.float32)}, packed=False)
 
 
 def fresh(reader: Reader, place: Path) -> None:
