@@ -41,4 +41,8 @@ def deterministic_algorithms(wanted: bool) -> Iterator[None]:
 
 def seed_everything(seed: int, *key: int | str) -> None:
     """Seed torch's generators on all devices, which draw dropout and initial weights."""
-    torch.manual_seed(derive_seed(seed, *key))
+    number = derive_seed(seed, *key)
+    if torch.cuda.is_available() or torch.backends.mps.is_available():
+        torch.manual_seed(number)
+    else:
+        torch.default_generator.manual_seed(number)  # the same without notes for devices that do not exist
