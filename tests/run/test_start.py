@@ -2,14 +2,10 @@
 
 import numpy as np
 import pytest
-import torch
-from torch import nn
 
 from paretoda import adapt
-from paretoda.data import make_pair
 from paretoda.errors import RunError, SettingsError
 from paretoda.run.directory.directory import RunDirectory
-from paretoda.tasks.classification import inputs
 from paretoda.tasks.classification.task import Classification
 from paretoda.tasks.settings import make_settings
 
@@ -56,15 +52,3 @@ def test_a_resumed_run_of_data_in_memory_asks_for_them_and_goes_on_with_them(tmp
     with pytest.raises(SettingsError, match="the source of this run was in memory; give source and target again"):
         adapt(out=tmp_path / "run", resume=True)
     assert adapt(*data(), tmp_path / "run", resume=True).chosen == 2
-
-
-def test_features_of_another_network_are_never_taken_from_the_cache():
-    pair = make_pair(*data(images=True))
-    torch.manual_seed(0)
-    layer = nn.Linear(64, 4)
-    scalar = nn.Module()
-    scalar.scale = nn.Parameter(torch.tensor(1.0))
-    other = nn.Module()
-    other.scale = nn.Parameter(torch.tensor(2.0))
-    networks = [nn.Sequential(layer, nn.ReLU()), nn.Sequential(layer, nn.Tanh()), scalar, other]
-    assert len({inputs._key(pair, "source", network) for network in networks}) == len(networks)

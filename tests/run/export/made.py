@@ -63,12 +63,11 @@ def photos() -> ClassificationPredictor:
 
 
 def frozen() -> ClassificationPredictor:
-    backbone = FrozenBackbone("efficientnet-lite0", lively(make_backbone("efficientnet-lite0", (3, 32, 32))))
+    network = lively(make_backbone("efficientnet-lite0", (3, 32, 32)))
     scaling = FeatureTransform(torch.randn(1280), torch.rand(1280) + 0.5)
     model = make_model("mlp", (1280,), 3, bottleneck=8)
-    return ClassificationPredictor(
-        CLASSES, image_transform(32, 3), model, FrozenBackbone("efficientnet-lite0", backbone), scaling
-    )
+    backbone = FrozenBackbone("efficientnet-lite0", network)
+    return ClassificationPredictor(CLASSES, image_transform(32, 3), model, backbone, scaling)
 
 
 def scenes(backbone: str = "dilated") -> SegmentationPredictor:
@@ -80,7 +79,8 @@ def saved(predictor: ClassificationPredictor | SegmentationPredictor, folder: Pa
     """The directory of a run with this model."""
     lively(predictor.model)
     if predictor.refiner is not None:
-        lively(*predictor.refiner if isinstance(predictor.refiner, tuple) else [predictor.refiner])
+        for refiner in predictor.refiner if isinstance(predictor.refiner, tuple) else [predictor.refiner]:
+            lively(refiner)
     directory = RunDirectory(folder)
     predictor.save(directory.model, directory.description)
     return folder
