@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -147,12 +148,13 @@ def main() -> None:
         {f"{arguments.members} members": ["--members", str(arguments.members)]} if arguments.members else {}
     )
     rows: dict[str, list[dict[str, Any]]] = {}
+    numbers = count()
     with tempfile.TemporaryDirectory() as folder:
         loop = [sys.executable, str(HERE / "peer_jobs" / "loop.py"), *data, steps[1], str(Path(folder) / "loop.npy")]
 
         def adapt(options: list[str], *, timed: bool = False) -> dict[str, Any]:
             program = [str(HERE / "command.py"), "--timed"] if timed else ["-m", "paretoda"]
-            out = str(Path(folder) / f"run-{len(rows)}-{sum(map(len, rows.values()))}")
+            out = str(Path(folder) / f"run-{next(numbers)}")
             return measure([sys.executable, *program, "adapt", *inputs, *options, "--out", out, "--quiet"])
 
         for _ in range(arguments.rounds):

@@ -24,14 +24,10 @@ def vjp(outputs: Sequence[Tensor], inputs: Sequence[Tensor], cotangents: Sequenc
     alive = [(output, cotangent) for output, cotangent in pairs if output.requires_grad]
     if not alive or not inputs:
         return [None] * len(inputs)
+    # The gradient of Σ <output, cotangent> has the same bits. Given cotangents, torch would import its symbolic shapes.
+    scalars = [output if cotangent is None else (output * cotangent).sum() for output, cotangent in alive]
     try:
-        found = torch.autograd.grad(
-            [output for output, _ in alive],
-            list(inputs),
-            [cotangent for _, cotangent in alive] if cotangents is not None else None,
-            retain_graph=keep,
-            allow_unused=True,
-        )
+        found = torch.autograd.grad(scalars, list(inputs), retain_graph=keep, allow_unused=True)
     except RuntimeError as error:
         if "donated buffer" in str(error):
             raise RuntimeError(
