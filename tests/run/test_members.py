@@ -42,7 +42,10 @@ def test_the_mean_of_the_members_is_predicted_and_stored(trained, refined):
 
 def test_the_report_and_the_results_are_those_of_one_run(trained):
     place, together, alone, _ = trained
-    assert "<html" in (place / "report.html").read_text()
+    said = "3 networks predict together"
+    assert said in together.sentences[0]
+    assert said in (place / "report.html").read_text()
+    assert not any("predict together" in sentence for run in alone for sentence in run.sentences)
     results = json.loads((place / "results.json").read_text())
     assert set(results["scores"]) == set(together.scores)
     losses = [run.history[0]["losses"]["source"] for run in alone]

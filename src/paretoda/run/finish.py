@@ -25,6 +25,8 @@ from paretoda.run.train import Trained
 from paretoda.training.snapshot import take_snapshot
 from paretoda.types import Snapshot
 
+_MEMBERS = "{} networks predict together, by the mean of their probabilities; the curves of the report are their means."
+
 
 def finish_run(
     task: Task[AnyInputs, AnyPredictor],
@@ -82,7 +84,9 @@ def _describe_training(
 ) -> list[str]:
     """Return what the user should know about the training and the choice of the model."""
     objectives = trained.step.objectives.values()
+    members = len(trained.step.members)
     found = [
+        None if members == 1 else _MEMBERS.format(members),
         describe_skipped_steps(trained.history),
         describe_label_shift(objectives, classes),
         *task.describe_objectives(objectives),
