@@ -24,7 +24,7 @@ from paretoda.data.segmentation import ScenePair
 from paretoda.data.segmentation.translation import TRANSLATIONS, Translation
 from paretoda.errors import RunError, SettingsError
 from paretoda.io.files import atomic_file
-from paretoda.io.lock import lock_directory
+from paretoda.io.lock import NAME, try_lock
 from paretoda.models.cyclegan import CycleGan, CycleTranslation
 from paretoda.run.settings import Settings, source_only
 from paretoda.training.cyclegan import random_patches, train_cyclegan
@@ -136,12 +136,8 @@ def _train_once(folder: Path, train: Callable[[], CycleGan]) -> CycleGan:
 def _wait_for_lock(folder: Path) -> Iterator[None]:
     """Inside, no other process works in the folder; before, wait for the one that does."""
     with ExitStack() as stack:
-        while True:
-            try:
-                stack.enter_context(lock_directory(folder, "the training of a translation"))
-                break
-            except RunError:
-                time.sleep(_PATIENCE)
+        while not stack.enter_context(try_lock(folder / NAME)):
+            time.sleep(_PATIENCE)
         yield
 
 
