@@ -3,12 +3,15 @@
 import json
 import subprocess
 import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+
+from paretoda.bench.suites import SUITES
 
 torch.set_num_threads(1)
 
@@ -83,6 +86,54 @@ def test_batched_members_learn_what_members_in_turn_learn():
     found = _run("batched_members.py", "--members", "2", "--inputs", "8", "--rounds", "1")
     assert found["difference"] < 1e-6
     assert found["low"] > 0
+
+
+def test_regrets_are_differences_to_the_best_candidate(tmp_path):
+    from paretoda.bench.store import Store
+    from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
+    from paretoda.evaluation.validators import VALIDATORS
+
+    def candidate(step, accuracy, im, other):
+        scores = dict.fromkeys([*VALIDATORS, *JOINT_VALIDATORS], other) | {"im": im}
+        return {"step": step, "oracle_accuracy": accuracy, "scores": scores}
+
+    early = [candidate(1, 0.9, 1.0, 0.0), candidate(2, 0.6, 0.0, 1.0), candidate(3, 0.8, 0.5, 0.5)]
+    late = [candidate(1, 0.5, 1.0, 0.0), candidate(2, 0.6, 0.0, 1.0)]
+    store = Store(tmp_path)
+    store.add({"key": "a", "name": "one", "candidates": early})
+    store.add({"key": "b", "name": "two", "candidates": late})
+    store.add({"key": "c", "name": "two", "error": "died"})
+    found = _run("regrets.py", str(tmp_path))
+    assert found["runs"] == 2
+    assert found["regrets"]["today"]["last"] == pytest.approx({"mean": 5, "worst": 10, "one": 10, "two": 0})
+    assert found["regrets"]["validators"]["im"] == pytest.approx({"mean": 5, "worst": 10, "one": 0, "two": 10})
+    assert found["regrets"]["validators"]["ensv"] == pytest.approx({"mean": 15, "worst": 30, "one": 30, "two": 0})
+    assert found["regrets"]["pairs"]["im+ensv"]["mean"] == pytest.approx(5)  # all tie: the last
+    assert "im+mixval+mano" in found["regrets"]["today"]
+    assert not any(rule in found["regrets"]["pairs"] for rule in ("im+dev", "im+mixval"))
+
+
+@pytest.mark.usefixtures("importable")
+def test_sentences_with_clear_ratings_become_vectors_and_labels(tmp_path):
+    import sentiment
+
+    rows = "1\t3.0\tgood good day\n2\t-2.5\tbad bad day\n3\t0.2\tplain day\n"
+    inner, outer = tmp_path / "hutto_ICWSM_2014.tar.gz", tmp_path / "vader.tar.gz"
+    with tarfile.open(inner, "w:gz") as archive:
+        for name in sentiment.FILES.values():
+            (tmp_path / f"{name}_GroundTruth.txt").write_text(rows)
+            archive.add(tmp_path / f"{name}_GroundTruth.txt", f"hutto/{name}_GroundTruth.txt")
+    with tarfile.open(outer, "w:gz") as archive:
+        archive.add(inner, f"vader/{inner.name}")
+    out = tmp_path / "sentiment"
+    given = [sys.executable, BENCHMARKS / "sentiment.py", "--archive", outer, "--out", out]
+    said = subprocess.run(given, capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[0] == "amazon: 2 sentences, 50 % positive"
+    for part in SUITES["sentiment"].tasks["A-T"].source, SUITES["sentiment"].tasks["A-T"].target:
+        with np.load(tmp_path / part.path) as file:
+            assert sorted(file["y"]) == [0, 1]
+            assert file["x"].shape[0] == 2
+            assert file["classes"].tolist() == ["negative", "positive"]
 
 
 @pytest.mark.slow

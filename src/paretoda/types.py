@@ -157,6 +157,7 @@ class Snapshot:
         held_out_target: The held-out part of the target, which guides, unlabelled.
         model: Model that computed the features and logits, live or averaged, in evaluation mode.
         target_inputs: Function that returns the inputs of the target again, in batches, in the order of `target`.
+        source_inputs: The same for the source; None where only validators read the snapshot.
 
     Examples:
         >>> import torch
@@ -175,6 +176,7 @@ class Snapshot:
     held_out_target: Target
     model: Model
     target_inputs: Callable[[], Iterator[Tensor]]
+    source_inputs: Callable[[], Iterator[Tensor]] | None = None
 
 
 class Objective(nn.Module, ABC):
@@ -194,6 +196,8 @@ class Objective(nn.Module, ABC):
 
     encoder_updates: int = 1
     """Number of encoder updates per step that lower it: one together with the others, then alone."""
+    common: bool = False
+    """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
 
     @property
     def refreshes(self) -> bool:
@@ -204,6 +208,14 @@ class Objective(nn.Module, ABC):
     def refresh_due(self) -> bool:
         """Whether the objective needs a refresh before the next step, however recent the last one is."""
         return False
+
+    def needs_refresh(self, *, due: bool) -> bool:
+        """Return whether to refresh the objective now.
+
+        Args:
+            due: Whether refreshes are due for all; otherwise only for those that ask for it themselves.
+        """
+        return self.refreshes and (due or self.refresh_due)
 
     @abstractmethod
     def forward(self, source: Source, target: Target) -> Tensor:

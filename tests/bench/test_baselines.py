@@ -80,3 +80,20 @@ def test_images_of_two_sizes_are_brought_to_the_tasks_own():
     settings = {"backbone": "cnn", "image_size": 8}
     for name in ("logistic", "logistic-z-propagated"):
         assert _run_baseline(name, loaded, settings)["accuracy"]["last"] > 0.95
+
+
+def test_a_baseline_reads_all_features_and_not_the_components_of_the_networks(monkeypatch):
+    rng = np.random.default_rng(5)
+    labels = np.arange(300) % 2
+    source, target = rng.normal(size=(300, 140)).astype(np.float32), rng.normal(size=(300, 140)).astype(np.float32)
+    seen = []
+
+    def remember(source, labels, target, classes):
+        seen.append((source, target))
+        return logistic_regression(source, labels, target, classes)
+
+    monkeypatch.setitem(BASELINES, "logistic", remember)
+    test = OracleSamples(open_samples(target, labelled=False), ("a", "b"), labels)
+    _run_baseline("logistic", BenchData((source, labels, ["a", "b"]), target, test), {})
+    np.testing.assert_array_equal(seen[0][0], source)
+    np.testing.assert_array_equal(seen[0][1], target)

@@ -6,6 +6,7 @@ from bench.copies import LAYOUTS, few, official, write_classes, write_list
 
 from paretoda.bench.layouts import find_home, find_place, read_facts
 from paretoda.bench.loading import load_task
+from paretoda.bench.request import BenchRequest, plan_bench
 from paretoda.bench.suites import PAPER_SUITES
 from paretoda.errors import DataError
 from paretoda.tasks import find_task
@@ -142,3 +143,13 @@ def test_a_list_must_name_every_class_once_and_its_images(tmp_path):
     (tmp_path / "dslr.txt").write_text(text.replace("files/", "elsewhere/"))
     with pytest.raises(DataError, match=r"elsewhere/back_pack/frame_0001\.jpg is neither beside it nor one folder"):
         place.samples()
+
+
+def test_a_bench_without_the_images_says_so_once_and_before_any_run(tmp_path):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "images-200px.zip").touch()
+    request = BenchRequest(
+        "office31", ("D-W",), ("dann",), ("none",), ("linear",), (), None, (), 1, None, {}, keep=False, judge=None
+    )
+    with pytest.raises(DataError, match=r"unpack images-200px\.zip first"):
+        plan_bench(request, tmp_path / "out", tmp_path / "data")

@@ -8,7 +8,7 @@ import pytest
 from PIL import Image
 
 from paretoda.bench import loading
-from paretoda.bench.loading import needs_files
+from paretoda.bench.loading import complete_settings, needs_files
 from paretoda.bench.suites import SUITES, find_data_folder
 from paretoda.errors import DataError
 from paretoda.tasks import find_task
@@ -111,6 +111,9 @@ def test_missing_files_and_folders_are_told(tmp_path, monkeypatch):
     with pytest.raises(DataError, match="nowhere"):
         find_data_folder()
     assert find_data_folder(tmp_path) == tmp_path
+    (tmp_path / "images.zip").touch()
+    with pytest.raises(DataError, match="is an archive; unpack it and give --data the folder"):
+        find_data_folder(tmp_path / "images.zip")
 
 
 def test_the_embedded_suite_needs_no_files(tmp_path):
@@ -127,3 +130,43 @@ def test_the_real_files_are_where_the_suite_says(shared_data, tmp_path, name):
     loaded = load_task(task, shared_data, tmp_path)
     assert len(loaded.target) == len(loaded.test.oracle_labels) > 500
     assert set(loaded.test.oracle_labels) == set(range(len(loaded.test.classes)))
+
+
+def zip_images(archive, domains, raw):
+    archive.parent.mkdir(parents=True)
+    with zipfile.ZipFile(archive, "w") as file:
+        for domain in domains:
+            write_images(raw / domain)
+        for image in raw.rglob("*.png"):
+            file.write(image, image.relative_to(raw))
+
+
+@pytest.mark.parametrize(
+    ("name", "archive", "side", "domains"),
+    [
+        ("office-caltech10-jpeg", "office-caltech10/images-160px.zip", 160, ("amazon", "caltech10", "dslr", "webcam")),
+        ("pacs-jpeg", "pacs/images-144px.zip", 144, ("art_painting", "cartoon", "photo")),
+    ],
+)
+def test_the_suites_of_photographs_unpack_their_archive_and_freeze_the_backbone(tmp_path, name, archive, side, domains):
+    data, work = tmp_path / "data", tmp_path / "work"
+    zip_images(data / archive, domains, tmp_path / "raw")
+    weights = data / "weights" / "efficientnet-lite0.safetensors"
+    weights.parent.mkdir()
+    weights.touch()
+    assert len(SUITES[name].tasks) == len(domains) * (len(domains) - 1)
+    for task in SUITES[name].tasks.values():
+        assert len(load_task(task, data, work).test.oracle_labels) == 6
+        settings = complete_settings(task, data, work)
+        assert (settings["frozen"], settings["image_size"]) == (True, side)
+        assert settings["backbone_weights"] == str(weights)
+
+
+def test_a_damaged_archive_is_told_and_leaves_nothing(tmp_path):
+    archive = tmp_path / "data" / "pacs" / "images-144px.zip"
+    zip_images(archive, ("art_painting", "cartoon"), tmp_path / "raw")
+    content = archive.read_bytes()
+    archive.write_bytes(bytes(60) + content[60:])
+    with pytest.raises(DataError, match=r"images-144px\.zip is damaged .*; copy it again"):
+        load_task(SUITES["pacs-jpeg"].tasks["A-C"], tmp_path / "data", tmp_path / "work")
+    assert not (tmp_path / "work" / "pacs" / "images-144px").exists()

@@ -6,7 +6,7 @@ from paretoda.bench.contenders import select_variants
 
 
 def row(lr, score, accuracy, **more):
-    scores = {"im": score, "mixval": score, "dev": score, "entropy": -score}
+    scores = {"im": score, "mixval": score, "mano": score, "entropy": -score}
     facts = {**specs(SUM)[0].line, "variant": {"lr": lr}, "scores": scores}
     return {**facts, "accuracy": {"chosen": accuracy, "last": accuracy}, **more}
 

@@ -67,7 +67,7 @@ def test_the_plan_repeats_plain_sums_beside_other_variants_and_nobody_else():
 
 def rows(judge, dev, im):
     plan = tune_weights(specs(SUM), judge)
-    scored = [{"dev": d, "im": i, "mixval": i} for d, i in zip(dev, im, strict=True)]
+    scored = [{"dev": d, "mano": d, "im": i, "mixval": i} for d, i in zip(dev, im, strict=True)]
     facts = [{**spec.line, "scores": s, "accuracy": {"chosen": 1.0}} for spec, s in zip(plan, scored, strict=True)]
     return plan, facts
 

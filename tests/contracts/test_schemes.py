@@ -15,8 +15,8 @@ from paretoda.schemes import MGDA, SCHEMES, WRAPPERS, make_scheme
 ALL = dict(SCHEMES) | {f"{name} mgda": (lambda make=make: make(MGDA())) for name, make in WRAPPERS.items()}
 NORMALISED = set(SCHEMES) - {"paretoda-released", "nash-mtl", "aligned-mtl", "uncertainty", "cagrad"}
 """Schemes that answer m equal gradients with that gradient, once scaled by m."""
-ORDER_FREE = set(SCHEMES) - {"pcgrad", "paretoda-released"}
-"""Schemes that treat all objectives alike (PCGrad draws an order, the released script knows which is the target)."""
+ORDER_FREE = set(SCHEMES) - {"pcgrad", "gradvac", "paretoda-released", "gh++", "random"}
+"""Schemes that treat all objectives alike (PCGrad and GradVac draw an order, the released script and GH know roles)."""
 
 
 def test_every_file_is_in_the_table():

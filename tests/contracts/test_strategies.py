@@ -101,6 +101,7 @@ def test_a_run_that_was_cut_off_ends_with_the_same_bytes(name, tmp_path):
         ({"voting": "last"}, "compares no gradients; leave out --voting"),
         ({"every": 3}, "leave out --every"),
         ({"average": 0.5, "every": 2}, "leave out --every, --average"),
+        ({"calibrate": True}, "leave out --calibrate"),
         ({"loss_weights": (1, 1, 1)}, "loss_weights are for the scheme 'linear'"),
     ],
 )

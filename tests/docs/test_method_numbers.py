@@ -76,7 +76,7 @@ def test_what_is_missing_is_told_and_compared_on_equal_tasks(numbers, tmp_path):
 
 def test_of_several_rates_the_label_free_scores_choose(numbers, tmp_path):
     lines = [
-        line("source-only", accuracy, variant={"lr": lr}, scores=dict.fromkeys(("im", "mixval", "dev"), lr))
+        line("source-only", accuracy, variant={"lr": lr}, scores=dict.fromkeys(("im", "mixval", "mano"), lr))
         for lr, accuracy in ((0.1, 0.3), (0.03, 0.9))
     ]
     found = numbers.measured(store(tmp_path, lines))

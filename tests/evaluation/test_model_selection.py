@@ -9,16 +9,16 @@ from scipy.stats import rankdata
 
 from paretoda.evaluation.model_selection import COMPARABLE, ENSEMBLE, Ensemble, choose, negative_transfer_warning
 
-SCORES = {"im": [0.1, 0.5, 0.9], "mixval": [0.2, 0.8, 0.7], "dev": [-0.1, -0.2, -0.9]}
+SCORES = {"im": [0.1, 0.5, 0.9], "mixval": [0.2, 0.8, 0.7], "mano": [-0.1, -0.2, -0.9]}
 STEPS = ["step 100", "step 200", "step 300"]
 
 
 def test_one_validator_chooses_its_best_and_the_others_are_heard():
     choice = choose(SCORES, "im", STEPS)
     assert choice.index == 2
-    assert choice.votes == {"im": 2, "mixval": 1, "dev": 0}
+    assert choice.votes == {"im": 2, "mixval": 1, "mano": 0}
     assert choice.sentence == (
-        "By im: step 300; the validators disagree: mixval would take step 200 and dev would take step 100."
+        "By im: step 300; the validators disagree: mixval would take step 200 and mano would take step 100."
     )
 
 
@@ -27,11 +27,11 @@ def test_the_ensemble_takes_the_best_mean_rank():
     choice = choose(SCORES, "ensemble", STEPS)
     assert choice.index == 1
     assert choice.sentence == (
-        "By the mean rank of im, mixval and dev: step 200; "
-        "the validators disagree: im would take step 300 and dev would take step 100."
+        "By the mean rank of im, mixval and mano: step 200; "
+        "the validators disagree: im would take step 300 and mano would take step 100."
     )
     assert choose(SCORES).index == 1
-    assert choose(SCORES, "im+dev").index == 2  # all tie: the last
+    assert choose(SCORES, "im+mano").index == 2  # all tie: the last
 
 
 def test_where_all_agree_the_sentence_says_so():
@@ -65,7 +65,7 @@ def test_scores_of_different_candidates_are_refused(scores):
 
 
 def test_missing_scores_are_named():
-    with pytest.raises(ValueError, match="no scores of mixval, dev; there are those of im"):
+    with pytest.raises(ValueError, match="no scores of mixval, mano; there are those of im"):
         choose({"im": [1.0]}, "ensemble")
 
 

@@ -12,7 +12,8 @@ from faults.forks import Forks
 
 STEPS = 9
 SMALL = ("--steps", STEPS, "--checkpoint-every", 3, "--evaluate-every", 4, "--refresh-every", 4, "--bottleneck", 8)
-RUN = (*SMALL, "--batch-size", 16, "--reference", "--options", "target.width=4,alignment.hidden=8")
+LOSSES = ("--method", "dann+tcm+propagation", "--options", "target.width=4,alignment.hidden=8")
+RUN = (*SMALL, "--batch-size", 16, "--reference", "--members", 2, *LOSSES)
 """Checkpoints, candidates, a choice, a reference, and everything that a finished run leaves."""
 
 

@@ -9,7 +9,9 @@ from paretoda.core.problem import Problem
 from paretoda.schemes.aligned_mtl import AlignedMTL
 from paretoda.schemes.cagrad import CAGrad
 from paretoda.schemes.dwa import DWA
+from paretoda.schemes.fairgrad import FairGrad
 from paretoda.schemes.famo import FAMO
+from paretoda.schemes.gradvac import GradVac
 from paretoda.schemes.imtl_g import IMTLG
 from paretoda.schemes.mgda import MGDA
 from paretoda.schemes.nash_mtl import NashMTL
@@ -59,6 +61,23 @@ def test_imtl_g(m, seed):
     rows, problem = independent(m, seed)
     ours, theirs = steps(IMTLG()(problem).alpha, aggregation.IMTLGWeighting()(torch.tensor(problem.gram)), rows)
     assert ours == theirs
+
+
+@pytest.mark.parametrize("fairness", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(("m", "seed"), GENERAL)
+def test_fairgrad_up_to_the_accuracy_of_their_solver(m, seed, fairness):
+    _, problem = independent(m, seed)
+    theirs = aggregation.FairGradWeighting(alpha=fairness)(torch.tensor(problem.gram)).numpy()
+    ours = m * FairGrad(fairness, normalise=False)(problem).alpha
+    assert ours == pytest.approx(theirs, rel=1e-4)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_gradvac_of_two_over_several_steps(seed):
+    ours, theirs = GradVac(decay=0.5), aggregation.GradVacWeighting(beta=0.5)
+    for number in range(5):
+        problem = draw("generic", 2, 10 * seed + number).problem
+        assert 2 * ours(problem).alpha == pytest.approx(theirs(torch.tensor(problem.gram)).numpy(), rel=1e-6)
 
 
 @pytest.mark.parametrize("scale", ["min", "median", "rmse"])

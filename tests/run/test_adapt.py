@@ -26,7 +26,8 @@ def states_equal(one, two):
 
 
 def test_a_run_leaves_everything_and_predicts_alone(files, small):
-    run = adapt(files / "source.npz", files / "target.npz", files / "run", **small)
+    refined = {**small, "target_loss": "tcm+propagation"}
+    run = adapt(files / "source.npz", files / "target.npz", files / "run", **refined)
     directory = RunDirectory(files / "run")
     names = {path.name for path in directory.path.iterdir()}
     assert names >= {
@@ -135,7 +136,8 @@ def test_every_scheme_runs(arrays, scheme):
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_guide_guides(arrays, guide):
     x, y, t, _ = arrays
-    run = adapt((x, y), t, guide=guide, steps=6, batch_size=16, bottleneck=8, select="last", reference=False)
+    settings = {"steps": 6, "batch_size": 16, "bottleneck": 8, "select": "last", "reference": False}
+    run = adapt((x, y), t, guide=guide, target_loss="tcm+propagation", **settings)
     read = [line["guide_loss"] for line in run.history]
     assert [loss is not None for loss in read] == [True, False, False, False, False, True]  # every fifth step
     assert min(loss for loss in read if loss is not None) >= 0
@@ -148,6 +150,7 @@ def test_every_guide_guides(arrays, guide):
         {"every": 3},
         {"average": 0.9},
         {"every": 2, "average": 0.5},
+        {"calibrate": True},
         {"bn": "per-domain"},
         {"scheme": "linear", "loss_weights": (1.0, 0.3, 0.3, 1.0)},
         {"head_losses": ("source",)},
@@ -275,6 +278,7 @@ def test_options_reach_their_parts(files, small):
         "alignment.hidden=8", "target.width=4", "propagation.k=2", "guide.k=3", "scheme.lean=1.5",
         "scheme.prior=[1, 0.3, 0.3, 1]",
     )  # fmt: skip
+    small["target_loss"] = "tcm+propagation"
     run = adapt(files / "source.npz", files / "target.npz", files / "run", **small, options=told)
     plain = adapt(files / "source.npz", files / "target.npz", **small)
     assert not states_equal(run.model, plain.model)

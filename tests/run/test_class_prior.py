@@ -54,12 +54,13 @@ def test_words_become_numbers(loss):
 
 def test_another_word_is_refused():
     with pytest.raises(SettingsError, match=r"target.prior is source, estimated, uniform or a number for each class"):
-        prior_of("even", COUNTS)
+        prior_of("even", COUNTS, target_loss="tcm")
 
 
 def test_an_estimated_prior_saves_what_an_equal_one_spoils():
     x, y, t, z = domains()
     given = {"steps": 150, "batch_size": 32, "bottleneck": 16, "dropout": 0.0, "scaling": "source", "select": "last"}
+    given |= {"target_loss": "tcm+propagation", "members": 1, "reference": False}
     right = {
         word: [
             np.mean(adapt((x, y), t, options=[f"target.prior={word}"], seed=seed, **given).predict(t) == z.astype(str))
@@ -74,6 +75,7 @@ def test_an_estimated_prior_saves_what_an_equal_one_spoils():
 def test_what_was_found_is_said():
     x, y, t, _ = domains()
     given = {"steps": 60, "batch_size": 32, "bottleneck": 16, "scaling": "source", "select": "last"}
+    given |= {"target_loss": "tcm", "reference": False}
     said = adapt((x, y), t, options=["target.prior=estimated"], **given).sentences
     (sentence,) = (line for line in said if line.startswith("By its predictions"))
     assert re.search(r"the target has .*\b0 \d\.\d times.* as often as the source", sentence)

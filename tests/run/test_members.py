@@ -20,11 +20,12 @@ SMALL = {"steps": 12, "batch_size": 16, "bottleneck": 8, "evaluate_every": 6, "c
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """A run of three members, and three runs with their seeds and the same split."""
+    """A run of three members, and three runs with their seeds and the same split; with TCM they share nothing else."""
     x, y, t, _ = blobs()
+    given = {"target_loss": "tcm", "select": "last", **SMALL}
     place = tmp_path_factory.mktemp("members") / "run"
-    together = adapt((x, y), t, place, members=3, select="last", **SMALL)
-    alone = [adapt((x, y), t, seed=seed, split_seed=0, select="last", reference=False, **SMALL) for seed in range(3)]
+    together = adapt((x, y), t, place, members=3, **given)
+    alone = [adapt((x, y), t, seed=seed, split_seed=0, reference=False, **given) for seed in range(3)]
     return place, together, alone, t
 
 
@@ -64,9 +65,10 @@ def test_a_stopped_run_goes_on_to_the_same_model(trained, tmp_path):
     np.savez(tmp_path / "target.npz", x=t)
     given = tmp_path / "source.npz", tmp_path / "target.npz"
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    adapt(*given, whole, members=2, **SMALL)
+    settings = {**SMALL, "members": 2, "refresh_every": 3}
+    adapt(*given, whole, **settings)
     with pytest.raises((KeyboardInterrupt, InterruptedRunError)):
-        adapt(*given, parts, members=2, after=[stop], **SMALL)
+        adapt(*given, parts, after=[stop], **settings)
     adapt(*given, parts, resume=True)
     assert (whole / "model.safetensors").read_bytes() == (parts / "model.safetensors").read_bytes()
     assert (whole / "results.json").read_bytes() == (parts / "results.json").read_bytes()

@@ -55,6 +55,19 @@ def test_a_guide_against_every_direction_loses_its_veto():
     assert weights.alpha == pytest.approx([0.5, 0.5])
 
 
+def test_a_step_of_rounding_errors_is_not_called_guided():
+    dropped = 0
+    for seed in range(400):
+        case = draw("generic", 3, seed)
+        factors = 10.0 ** np.random.default_rng((seed, 0)).integers(-3, 4, size=(3, 1))
+        problem = problem_of(factors * case.rows, case.guide, np.ones(3))
+        weights, wanted = ParetoDA()(problem), ParetoDA().wanted(problem)
+        lengths = [np.sqrt(max(alpha @ problem.gram @ alpha, 0.0)) for alpha in (weights.alpha, wanted)]
+        assert weights.move is Move.DESCENT or lengths[0] > 1e-6 * lengths[1], seed
+        dropped += weights.move is Move.DESCENT
+    assert 0 < dropped < 200
+
+
 def test_the_wanted_weights_lean_to_what_the_guide_agrees_with():
     rows, guide = np.diag([2.0, 5.0]), np.array([3.0, 4.0])  # cosines .6 and .8
     weights = ParetoDA(lean=2.0)(problem_of(rows, guide, np.ones(2)))

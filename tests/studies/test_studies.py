@@ -1,11 +1,13 @@
 """Every study, made small, on the embedded digits."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from paretoda.errors import SettingsError
 from paretoda.run.build import make_scheme
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.catalogue import STUDIES, make_study
@@ -66,6 +68,17 @@ def test_scales(tmp_path: Path, monkeypatch: Any) -> None:
     assert not page.failures
     assert "range" in page.answer[0]
     check_files(tmp_path)
+
+
+def test_calibrated_losses_have_no_scale_and_other_studies_refuse_them(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(scales, "FACTORS", (0.1, 1.0))
+    monkeypatch.setattr(scales, "SCHEMES", {"sum": {"scheme": "linear"}})
+    request = replace(small(tmp_path), calibrate=True)
+    page = make_study("scales", request, "")
+    assert not page.failures
+    assert "a range of 0.0 points" in page.answer[0]
+    with pytest.raises(SettingsError, match="--calibrate is for the study 'scales'"):
+        make_study("path", request, "")
 
 
 def test_guides(tmp_path: Path, monkeypatch: Any) -> None:

@@ -9,7 +9,8 @@ import torch
 
 from paretoda.errors import SettingsError
 from paretoda.models.ensemble import MeanHead
-from paretoda.run.build import build_step
+from paretoda.objectives.target.propagation import Propagation
+from paretoda.run.build import build_step, count_members
 from paretoda.run.callbacks import NO_CALLBACKS
 from paretoda.tasks import find_task
 from paretoda.tasks.settings import make_settings
@@ -61,12 +62,12 @@ def _double(step, pairs):
 
 @pytest.mark.parametrize("scheme", ["linear", "paretoda", "mgda"])
 def test_twenty_steps_of_a_member_are_those_of_its_own_run(scheme):
-    settings, pair = _open(members=3, scheme=scheme)
+    settings, pair = _open(members=3, scheme=scheme, target_loss="tcm")
     together = build_step(TASK, settings, pair, CPU)
     _double(together, [pair])
     _train(together, pair, settings, 0, 20, torch.float64)
     for index in range(3):
-        own, own_pair = _open(seed=index, split_seed=0, scheme=scheme)
+        own, own_pair = _open(seed=index, split_seed=0, scheme=scheme, target_loss="tcm")
         alone = build_step(TASK, own, own_pair, CPU)
         _double(alone, [own_pair])
         _train(alone, own_pair, own, 0, 20, torch.float64)
@@ -79,7 +80,7 @@ def test_the_gradients_of_one_step_are_those_of_its_own_run():
     settings, pair = _open(members=2)
     together = build_step(TASK, settings, pair, CPU)
     _train(together, pair, settings, 0, 1)
-    own, own_pair = _open(seed=1, split_seed=0)
+    own, own_pair = _open(seed=1, split_seed=0, members=1)
     alone = build_step(TASK, own, own_pair, CPU)
     _train(alone, own_pair, own, 0, 1)
     pairs = zip(together.steps[1].model.parameters(), alone.model.parameters(), strict=True)
@@ -107,6 +108,35 @@ def test_a_member_sees_its_own_features_and_logits_of_the_whole_sets():
         for name in ("source", "held_out_source", "target", "held_out_target"):
             torch.testing.assert_close(getattr(seen, name).features, getattr(wanted, name).features)
             torch.testing.assert_close(getattr(seen, name).logits, getattr(wanted, name).logits)
+
+
+def test_members_follow_one_vote_on_their_mean_prediction():
+    settings, pair = _open(members=3)
+    together = build_step(TASK, settings, pair, CPU)
+    _train(together, pair, settings, 0, 15)
+    one, *others = (step.objectives["propagation"] for step in together.steps)
+    assert one.wanted().sum() > 0
+    assert all(torch.equal(one.wanted(), other.wanted()) for other in others)
+    snapshot = take_snapshot(pair, together.model, CPU)
+    for step in together.steps:
+        step.objectives["propagation"].refresh(member_snapshot(snapshot, 0, together.steps[0].model))
+    own = one.wanted().clone()
+    together.refresh(lambda: snapshot, due=True)
+    assert not torch.equal(one.wanted(), own)  # the vote of all is not that of the first
+    alone = Propagation(256, 3)
+    alone.load_state_dict(one.state_dict())
+    alone.refresh(snapshot)
+    assert torch.equal(alone.wanted(), one.wanted())
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [({}, 5), ({"members": 2}, 2), ({"target_loss": "tcm"}, 1), ({"scheme": "hypernetwork"}, 1)],
+)
+def test_several_members_are_the_default_where_they_vote(values, expected):
+    settings, pair = _open(**values)
+    assert len(build_step(TASK, settings, pair, CPU).members) == expected
+    assert count_members(settings, "images") == (2 if "members" in values else 1)
 
 
 def test_a_restored_step_goes_on_as_if_it_had_not_stopped():

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from paretoda.bench.baselines import BASELINES
+from paretoda.bench.candidates import CandidateRecorder
 from paretoda.bench.contenders import ORACLE, RunSpec, drop_oracle, run_folder
 from paretoda.bench.loading import complete_settings, load_task
 from paretoda.bench.store import Row, describe_result
@@ -41,7 +42,7 @@ _WHOLE: tuple[Part, Part] = ("all-source", "all-target")
 def execute_run(
     spec: RunSpec, data: Path | None, work: Path, after: Sequence[After] = (), progress: Progress | None = None
 ) -> Row:
-    """Make a run and return its line; the target's labels are used only after everything has been trained.
+    """Make a run and return its line; the target's labels decide nothing in it.
 
     Args:
         spec: Specification of the run.
@@ -54,21 +55,22 @@ def execute_run(
     given = drop_oracle(spec.settings)
     suite = find_suite(spec.suite)
     own = complete_settings(suite.tasks[spec.task], data, work)
-    callbacks = Callbacks(progress=progress)
     oracle = bool(spec.settings.get(ORACLE))
     loaded = _load_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle)
+    task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
+    recorder = CandidateRecorder(task, loaded)
+    callbacks = Callbacks(progress=progress, candidate=recorder)
     if "baseline" in given:
         found = _run_baseline(given["baseline"], loaded, own, callbacks)
     else:
         out = run_folder(work.parent, spec) if spec.keep else None
         settings = {"reference": False, "task": suite.task, **own, **given, "seed": spec.seed}
-        task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
         request = RunRequest(
             source=loaded.source, target=loaded.target, out=out, resume=False, overwrite=True, settings=settings
         )
         run = execute(request, make_settings, lambda _: task, after, callbacks)
-        found = {**task.measure(run, loaded), **describe_result(run)}
-    seconds = round(perf_counter() - start, 3)
+        found = {**task.measure(run, loaded), **describe_result(run), "candidates": recorder.rows()}
+    seconds = round(perf_counter() - start - recorder.seconds, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
 
 
@@ -89,7 +91,7 @@ def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any], callbacks: 
     """
     if not isinstance(loaded.test, OracleSamples):
         raise DataError("shallow baselines are for classification suites; leave out --baselines")
-    settings = make_settings({**own, "scaling": "none"})
+    settings = make_settings({**own, "scaling": "none", "components": 0})  # it scales and reduces features itself
     task = find_task(settings.task)
     pair = task.open(settings, loaded.source, loaded.target, pick_device("cpu"), callbacks).pair
     if (size := math.prod(pair.input_shape)) > _MOST_NUMBERS:

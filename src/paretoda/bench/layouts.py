@@ -11,6 +11,7 @@ from pathlib import Path
 
 from paretoda.core.options import hint, name_some, unknown
 from paretoda.data.doctor.findings import Finding, attempt
+from paretoda.data.open.decoding import ARCHIVES
 from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders, open_labelled_folder
 from paretoda.data.open.lists import open_list
@@ -25,7 +26,6 @@ _HOMES = {
 }
 """Suite -> usual names of its folder, in lower case and without punctuation."""
 _LISTS = "image_list"
-_ARCHIVES = (".zip", ".tar", ".tgz", ".gz")
 DomainProgress = Callable[[str, int, int], None]
 """Called with the name of a domain, the number of its files that have been examined, and their total."""
 
@@ -165,7 +165,7 @@ def _give_advice(folder: Path) -> str:
             return f"it looks like {other}: give --suite {other}, or another folder"
         if len({*find_facts(other).classes} & {*names}) > 1:
             return "it has classes, so it looks like one domain: give the folder that has them all"
-    if archives := [name for name in names if name.endswith(_ARCHIVES)]:
+    if archives := [name for name in names if name.lower().endswith(ARCHIVES)]:
         return f"unpack {name_some(archives)} first"
     return f"it has {name_some(names)}; give the folder that has the domains" if names else "it is empty"
 

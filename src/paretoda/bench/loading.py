@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import zipfile
+import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -144,11 +145,19 @@ def _unpack(name: str, data: Path, work: Path) -> Path | None:
         if parent.name and archive.is_file():
             folder = work / parent
             if not folder.exists():
-                with zipfile.ZipFile(archive) as file, atomic_folder(folder) as fresh:
-                    size = sum(info.file_size for info in file.infolist())
-                    check_unpacked(size, archive.stat().st_size, str(archive))
-                    file.extractall(fresh)
+                _extract(archive, folder)
             inside = folder / Path(name).relative_to(parent)
             if inside.exists():
                 return inside
     return None
+
+
+def _extract(archive: Path, folder: Path) -> None:
+    """Extract a whole archive into a new folder, or nothing of it."""
+    try:
+        with zipfile.ZipFile(archive) as file, atomic_folder(folder) as fresh:
+            size = sum(info.file_size for info in file.infolist())
+            check_unpacked(size, archive.stat().st_size, str(archive))
+            file.extractall(fresh)
+    except (zipfile.BadZipFile, zlib.error, EOFError) as error:
+        raise DataError(f"{archive} is damaged ({error}); copy it again") from error

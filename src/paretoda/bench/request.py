@@ -10,6 +10,7 @@ from typing import Any
 from paretoda import __version__
 from paretoda.bench.contenders import Contender, cross, make_baseline, plan, read_contenders, tune_weights
 from paretoda.bench.jobs import Bench
+from paretoda.bench.layouts import find_home
 from paretoda.bench.loading import needs_files
 from paretoda.bench.paper import list_absent_rows, make_paper_contenders
 from paretoda.bench.suites import find_data_folder, find_suite
@@ -82,7 +83,7 @@ def plan_bench(request: BenchRequest, out: Path, data: Path | None) -> Bench:
 
     Raises:
         SettingsError: If a name is unknown or settings contradict each other.
-        DataError: If the suite needs files and their folder is missing.
+        DataError: If the suite needs files and their folder is missing, or has none of the domains.
     """
     suite = find_suite(request.suite)
     contenders = request.make_contenders()
@@ -94,7 +95,12 @@ def plan_bench(request: BenchRequest, out: Path, data: Path | None) -> Bench:
     specs = specs if request.judge is None else tune_weights(specs, request.judge)
     specs = [replace(spec, keep=request.keep) for spec in specs]
     tasks = [suite.tasks[name] for name in request.tasks or suite.tasks]
-    return Bench(specs, out, find_data_folder(data) if any(map(needs_files, tasks)) else None)
+    folder = find_data_folder(data) if any(map(needs_files, tasks)) else None
+    for benchmark in {part.benchmark for task in tasks for part in (task.source, task.target)} - {None}:
+        assert benchmark is not None
+        assert folder is not None
+        find_home(benchmark, folder)  # otherwise every run would fail with the same sentence
+    return Bench(specs, out, folder)
 
 
 def describe_bench(request: BenchRequest, bench: Bench) -> list[str]:

@@ -10,6 +10,7 @@ from typing import Any
 
 from paretoda.bench.paper_numbers import OFFICE31_PAPER, OFFICE_HOME_PAPER, VISDA_CLASSES_PAPER, VISDA_PAPER
 from paretoda.core.options import unknown
+from paretoda.data.open.decoding import ARCHIVES
 from paretoda.errors import DataError
 from paretoda.tasks.segmentation.suites import SEGMENTATION_SUITES
 from paretoda.tasks.suites import Part, Suite, SuiteTask, make_pairs
@@ -20,6 +21,12 @@ _VISDA_SETTINGS = {"backbone": "resnet101", **_PROTOCOL, "augment": "flip"}
 """On VisDA-2017 the released script and TLL train on the middle of the images."""
 _OFFICE = {"A": "amazon", "C": "caltech10", "D": "dslr", "W": "webcam"}
 _PACS = {"A": "art_painting", "C": "cartoon", "P": "photo"}
+_FROZEN: dict[str, Any] = {
+    "frozen": True,
+    "backbone": "efficientnet-lite0",
+    "backbone_weights": "weights/efficientnet-lite0.safetensors",
+}
+_SENTIMENT = {"A": "amazon", "M": "movies", "N": "nyt", "T": "tweets"}
 _LENET = {"backbone": "lenet", "image_size": 28}
 _NOT_IN_MNIST_M = 54_000
 
@@ -89,11 +96,30 @@ SUITES: dict[str, Suite] = {
         "Office-Caltech-10 from the JPEG folders, frozen EfficientNet-Lite0.",
         make_pairs(
             {letter: Part(f"office-caltech10/images-160px/{name}") for letter, name in _OFFICE.items()},
-            frozen=True,
-            backbone="efficientnet-lite0",
             image_size=160,
-            backbone_weights="weights/efficientnet-lite0.safetensors",
+            **_FROZEN,
         ),
+    ),
+    "pacs-jpeg": Suite(
+        "PACS without sketch from the JPEG folders, frozen EfficientNet-Lite0.",
+        make_pairs(
+            {letter: Part(f"pacs/images-144px/{name}") for letter, name in _PACS.items()},
+            image_size=144,
+            **_FROZEN,
+        ),
+    ),
+    "sentiment": Suite(
+        "Sentences of Amazon, movie reviews, NYT, tweets as TF-IDF vectors, made by benchmarks/sentiment.py.",
+        make_pairs({letter: Part(f"sentiment/{name}.npz") for letter, name in _SENTIMENT.items()}),
+    ),
+    "office31-jpeg": Suite(
+        "Office-31 from the JPEG folders, frozen EfficientNet-Lite0; beside the paper's numbers.",
+        make_pairs(
+            {letter: Part(f"office31/images-200px/{_OFFICE[letter]}/images") for letter in "ADW"},
+            image_size=224,
+            **_FROZEN,
+        ),
+        references=OFFICE31_PAPER,
     ),
     **PAPER_SUITES,
     **SEGMENTATION_SUITES,
@@ -111,17 +137,17 @@ def _pick_tasks(wanted: Mapping[str, tuple[str, str]]) -> dict[str, SuiteTask]:
 
 
 SUITES["development"] = Suite(
-    "The tasks that choices are made on: PACS and SURF A-C, C-A, small MNIST-USPS.",
+    "The tasks that choices are made on: four each of PACS and SURF, small MNIST-USPS.",
     _pick_tasks(
         {
-            "pacs": ("pacs", "A-C, C-A"),
-            "surf": ("office-caltech10", "A-C, C-A"),
+            "pacs": ("pacs", "A-C, C-A, P-A, P-C"),
+            "surf": ("office-caltech10", "A-C, A-W, C-A, D-A"),
             "digits": ("mnist-usps", "M-U small"),
         }
     ),
 )
 SUITES["confirmation"] = Suite(
-    "The tasks that no choice was made on: PACS with photo, SURF with D or W, small U-M and M-N.",
+    "PACS with photo, SURF with D or W, small U-M and M-N: the first default was confirmed on them; now for choices.",
     _pick_tasks(
         {
             "pacs": ("pacs", "A-P, C-P, P-A, P-C"),
@@ -129,6 +155,15 @@ SUITES["confirmation"] = Suite(
             "digits": ("mnist-usps", "U-M small, M-N small"),
         }
     ),
+)
+SUITES["small-targets"] = Suite(
+    "PACS and SURF A-C and C-A with 75, 150, 300 and 600 samples of the target.",
+    {
+        f"{name} {count}": replace(task, target=replace(task.target, take=count))
+        for count in (75, 150, 300, 600)
+        for name, task in SUITES["development"].tasks.items()
+        if name.endswith((" A-C", " C-A"))
+    },
 )
 _COMPARED = _pick_tasks(
     {
@@ -157,6 +192,8 @@ def find_suite(name: str) -> Suite:
 def find_data_folder(given: str | Path | None = None) -> Path:
     """Return the folder of the suites' files: the one that is given, $PARETODA_DATA, or ../shared/data."""
     folder = Path(given or os.environ.get("PARETODA_DATA") or "../shared/data").expanduser()
+    if folder.is_file() and folder.suffix.lower() in ARCHIVES:
+        raise DataError(f"{folder} is an archive; unpack it and give --data the folder that it was unpacked into")
     if not folder.is_dir():
         raise DataError(f"there is no folder {folder} with the suite's data; name it with --data or $PARETODA_DATA")
     return folder

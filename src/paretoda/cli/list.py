@@ -33,7 +33,7 @@ _NOTES = {
     "target-losses": "It may be part of the method: --method dann+im means --method dann --target-loss im.",
     "guides": "Schemes without a guide do not read it.",
     "backbones": "--backbone-weights takes a file, a folder, a name at the hub, 'default' or 'none'.",
-    "validators": "--select takes one of these, or 'last'.",
+    "validators": "--select takes one of these, several as in ensv+im for their mean rank, or 'last'.",
     "tables": "For segmentation: adapt and doctor take --source-table NAME, evaluate takes --table NAME.",
     "presets": "Options besides --preset take precedence; the run's config.toml lists every setting.",
 }
@@ -116,6 +116,7 @@ def _tables() -> dict[str, str]:
 
 def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
     """Return name -> line of a table that every task has its own of, and the default."""
+    from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
     from paretoda.evaluation.validators import ENSEMBLE
     from paretoda.tasks import find_task
     from paretoda.tasks.settings import make_settings
@@ -129,6 +130,7 @@ def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
         "validators": lambda: {
             "ensemble": f"The mean rank of {', '.join(ENSEMBLE)}.",
             **_describe(tables.validators),
+            **_describe(JOINT_VALIDATORS),
         },
         "backbones": lambda: dict(tables.backbones),
     }[what]()

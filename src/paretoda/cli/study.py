@@ -32,6 +32,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
     steps: Annotated[int | None, typer.Option(min=5, help="steps of each run (500; front: 300)")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
+    calibrate: Annotated[bool, typer.Option(help="scales: calibrate the losses of every scheme")] = False,
     json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -49,6 +50,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
             steps=steps,
             jobs=jobs or os.cpu_count() or 1,
             data=data,
+            calibrate=calibrate,
             tell=console.progress,
         )
         page = make_study(name, request, shlex.join(["paretoda", *sys.argv[1:]]))

@@ -220,6 +220,7 @@ class Weights:
     Args:
         alpha: Weights, shape (m,); 1/m everywhere is the plain sum of the losses.
         move: Rule that chose them.
+        units: Factor of each loss wherever it is used without these weights, as in the heads, shape (m,); None: 1.
 
     Raises:
         ProblemError: A weight is not finite.
@@ -231,9 +232,12 @@ class Weights:
 
     alpha: Vector
     move: Move = field(default=Move.COMBINED)
+    units: Vector | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_vector(self.alpha, "alpha"))
+        if self.units is not None:
+            object.__setattr__(self, "units", check_vector(self.units, "units", len(self.alpha)))
 
 
 class Scheme(Protocol):

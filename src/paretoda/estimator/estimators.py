@@ -85,11 +85,10 @@ class Adapted(Parameters):
         if sample_domain is None:
             return _compute_outputs(self.run_.model, rows)
         source = find_source_rows(sample_domain, len(rows))
-        width, classes = self.run_.settings.bottleneck, len(self.classes_)
-        features, logits = np.empty((len(rows), width)), np.empty((len(rows), classes))
-        for chosen, predictor in ((source, self.run_.source_model), (~source, self.run_.model)):
-            if chosen.any():
-                features[chosen], logits[chosen] = _compute_outputs(predictor, rows[chosen])
+        parts = ((np.flatnonzero(source), self.run_.source_model), (np.flatnonzero(~source), self.run_.model))
+        outputs = [_compute_outputs(predictor, rows[places]) for places, predictor in parts if len(places)]
+        order = np.argsort(np.concatenate([places for places, _ in parts]))
+        features, logits = (np.concatenate(part)[order] for part in zip(*outputs, strict=True))
         return features, logits
 
 
@@ -205,7 +204,8 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
         scheme: How the losses are weighted.
         guide: Loss on held-out target data that guides the weights.
         random_state: Seed of the run; a generator or None draws one.
-        bottleneck: Number of features of the encoder.
+        bottleneck: Number of features of each network; those of several members are side by side.
+        members: Number of networks; 5 by default.
 
     Example:
         >>> import numpy as np
@@ -214,15 +214,15 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
         >>> ys, yt = np.arange(90) % 3, np.arange(60) % 3
         >>> Xs = centres[ys] + rng.normal(size=(90, 5))  # the labelled source
         >>> Xt = centres[yt] + rng.normal(size=(60, 5)) + 2  # the target, shifted
-        >>> encoder = ParetoDATransformer(steps=10, bottleneck=8, select="last", reference=False)
+        >>> encoder = ParetoDATransformer(steps=10, bottleneck=8, members=2, select="last", reference=False)
         >>> encoder.fit(Xs, ys, Xt).transform(Xt).shape
-        (60, 8)
+        (60, 16)
     """
 
     __metadata_request__transform = {"sample_domain": True}  # noqa: RUF012
 
     def transform(self, X: Any, sample_domain: Any = None) -> NDArray[np.floating[Any]]:
-        """Return the features, shape (n, bottleneck).
+        """Return the features, shape (n, members x bottleneck).
 
         Args:
             X: Features, shape (n, d).
@@ -240,7 +240,7 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
             sample_domain: Domains or target, as in `fit`.
 
         Returns:
-            The features of X, shape (n, bottleneck).
+            The features of X, shape (n, members x bottleneck).
         """
         self.fit(X, y, sample_domain)
         if sample_domain is None:
@@ -251,7 +251,8 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
     @property
     def _n_features_out(self) -> int:
         """The number of features, for `get_feature_names_out`."""
-        return self.run_.settings.bottleneck
+        architecture = self.run_.model.model.architecture
+        return int(architecture.width * architecture.members)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

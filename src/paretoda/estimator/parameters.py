@@ -22,7 +22,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     def __init__(  # noqa: PLR0913
         self,
         method: str = "dann",
-        target_loss: str = "tcm+propagation",
+        target_loss: str = "mcc+propagation",
         scheme: str = "paretoda",
         guide: str = "agreement",
         *,
@@ -33,6 +33,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         voting: str | None = None,
         every: int | None = None,
         average: float | None = None,
+        calibrate: bool | None = None,
         bottleneck: int = 256,
         dropout: float | None = None,
         steps: int = 500,
@@ -56,7 +57,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         reference: bool | None = None,
         random_state: int | np.random.RandomState | None = 0,
         split_seed: int | None = None,
-        members: int = 1,
+        members: int | None = None,
         device: str = "auto",
         precision: str = "32",
         deterministic: bool = False,
@@ -73,6 +74,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.voting = voting
         self.every = every
         self.average = average
+        self.calibrate = calibrate
         self.bottleneck = bottleneck
         self.dropout = dropout
         self.steps = steps

@@ -20,7 +20,7 @@ from paretoda.evaluation.predictions import domain_outputs
 from paretoda.evaluation.validators import make_validator
 from paretoda.types import Snapshot, Source
 
-_READ_SOURCE = frozenset({"dev", "source-risk"})
+_READ_SOURCE = frozenset({"circv", "dev", "source-risk"})
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class LabelFreeScorer:
             estimator: A fitted ParetoDAClassifier or ParetoDATransformer, or a Pipeline that ends with one, also one
                 of skada.
             X: Features, shape (n, d).
-            y: Classes, shape (n,); only "dev" and "source-risk" read it, and only at source rows.
+            y: Classes, shape (n,); only "circv", "dev" and "source-risk" read it, and only at source rows.
             sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
 
         Raises:

@@ -75,7 +75,8 @@ def backward(  # noqa: PLR0913 - see the module's first lines
             to a shared parameter must go through them. Without it the result is the same and costs more. Batches whose
             graph does not fit in memory are given as `MicroBatches`.
         heads: Parameters behind the encoder that several losses share: the classifier.
-        head_losses: Losses (by name or position) that reach the heads, unweighted. None: the same weighted sum as for
+        head_losses: Losses (by name or position) that reach the heads, unweighted (but in the units of a scheme that
+            calibrates them). None: the same weighted sum as for
             the shared parameters where the weights do not come from gradients (`linear`, `dwa`, ...), all losses
             otherwise.
         private: Pairs of a loss and the network that alone follows it, for example a discriminator's.
@@ -183,9 +184,9 @@ def _combine(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[
         tensors.check_losses(numbers)
         ahead = scheme.ahead(numbers[: len(tensors.names)])
         if ahead is not None:
-            return Report(tensors.names, numbers[: len(tensors.names)], ahead.alpha, ahead.move), _weighted_backward(
-                tensors, ahead
-            )
+            values = numbers[: len(tensors.names)]
+            report = Report(tensors.names, values, ahead.alpha, ahead.move, units=ahead.units)
+            return report, _weighted_backward(tensors, ahead)
     return _vote(tensors, scheme, rates)
 
 

@@ -38,6 +38,7 @@ class Report:
         guide_loss: Loss of the guide; None without a guide.
         guide_cosines: Cosines of each objective's gradient with the guide's, shape (m,); None if not computed.
         finite: False if a non-finite step was left to the GradScaler.
+        units: Factor of each loss in the heads, shape (m,), where a scheme calibrates the losses; None: 1.
 
     Examples:
         >>> import numpy as np
@@ -56,6 +57,7 @@ class Report:
     guide_loss: float | None = None
     guide_cosines: Vector | None = None
     finite: bool = True
+    units: Vector | None = None
 
     @property
     def weights(self) -> dict[str, float]:

@@ -89,4 +89,5 @@ def make_report(tensors: Tensors, table: Matrix, values: Vector, weights: Weight
         cosines=angles[:size, :size],
         guide_loss=float(values[size]) if guided else None,
         guide_cosines=angles[:size, size] if guided else None,
+        units=weights.units,
     )

@@ -194,14 +194,15 @@ class Tensors:
         """Weights of the losses for the heads.
 
         Where the weights do not come from gradients, baselines train their heads on the same weighted sum; otherwise
-        all losses count 1, so that a weight of 0 in the body does not stop the classifier from learning.
+        all losses count 1 in their units, so that a weight of 0 in the body does not stop the classifier from learning.
         """
         size = len(self.names)
+        units = [1.0] * size if weights.units is None else weights.units.tolist()
         if self.head_losses is not None:
-            return [float(index in self.head_losses) for index in range(size)]
+            return [unit * (index in self.head_losses) for index, unit in enumerate(units)]
         if weights.move in (Move.FIXED, Move.LEARNED):
             return [float(size * alpha) for alpha in weights.alpha]
-        return [1.0] * size
+        return units
 
 
 def check_sharded(tensors: Tensors) -> None:

@@ -15,12 +15,12 @@ from torch import Tensor
 
 from paretoda.core.problem import AheadScheme, GuideMissingError, Move, Problem, Scheme, Vector, Weights, reads_guide
 from paretoda.core.problem import Guide as GuideDots
-from paretoda.schemes import DWA, EPO, FAMO, PMTL, GradNorm, Uncertainty
+from paretoda.schemes import DWA, EPO, FAMO, PMTL, STCH, GradNorm, Uncertainty
 
 if TYPE_CHECKING:
     from torchjd.aggregation import Aggregator, GramianWeightedAggregator, Weighting
 
-READ_LOSSES = (DWA, EPO, FAMO, GradNorm, PMTL, Uncertainty)
+READ_LOSSES = (DWA, EPO, FAMO, GradNorm, PMTL, STCH, Uncertainty)
 """Schemes that read the values of the losses, which TorchJD does not pass on."""
 
 

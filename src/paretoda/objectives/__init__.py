@@ -22,10 +22,12 @@ from paretoda.objectives.guide.information import InformationGuide, TcmGuide
 from paretoda.objectives.guide.pseudo_labels import AgreementGuide, NeighbourGuide, PrototypeGuide
 from paretoda.objectives.parts.table import Factory, make_objective
 from paretoda.objectives.source.cross_entropy import CrossEntropy
+from paretoda.objectives.target.aad import Aad
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.bsp import Bsp
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
+from paretoda.objectives.target.mixup import Mixup
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective
@@ -64,6 +66,8 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "mcc": Mcc,
     "bnm": Bnm,
     "bsp": Bsp,
+    "aad": Aad,
+    "mixup": Mixup,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
 
@@ -156,6 +160,7 @@ __all__ = [
     "GUIDES",
     "SOURCE_LOSSES",
     "TARGET_LOSSES",
+    "Aad",
     "Afn",
     "AgreementGuide",
     "Bnm",
@@ -178,6 +183,7 @@ __all__ = [
     "Mcc",
     "Mcd",
     "Mdd",
+    "Mixup",
     "NeighbourGuide",
     "Options",
     "Propagation",

@@ -22,7 +22,7 @@ from paretoda.models.memory import NoCompilerError, check_compiler, checkpoint_a
 from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings
-from paretoda.schemes import SCHEMES, Averaged, Every
+from paretoda.schemes import SCHEMES, Averaged, Calibrated, Every
 from paretoda.training.members import join_steps
 from paretoda.training.seeding import isolated_rng
 from paretoda.training.step import Step
@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 _SINGLE_PROCESS_SETTINGS = ("accumulate", "checkpoint_activations", "compile", "members")
 """They run layers at times when these do not know that the batch is split over processes."""
 _DIVERSE_LOSSES = ("tcm", "im")
+_VOTERS = 5
+"""Networks of a run whose target loss lets them vote (docs/decisions/0008)."""
 _SMALLEST_SHARE = 1e-3
 """Smallest share of a class in the prior of target losses."""
 _PRIORS = ("source", "estimated", "uniform")
@@ -81,7 +83,7 @@ def build_step(
     check_kind(settings, pair.kind)
     try:
         with isolated_rng(device):
-            step = _build_members(task, settings, pair, device)
+            step = _build_members(task, settings, pair, device, count_members(settings, pair.kind, processes))
         if processes.size == 1:
             return step
         check_batch_split(settings, pair, step.guide is not None, processes)
@@ -95,11 +97,25 @@ def build_step(
         raise
 
 
-def _build_members(task: Task[Any, Any], settings: Settings, pair: Pair, device: torch.device) -> Step:
+def count_members(settings: Settings, kind: str, processes: Processes = SINGLE_PROCESS) -> int:
+    """Return the number of networks: several by default where their vote is a target loss and they are cheap.
+
+    Args:
+        settings: Settings of the run.
+        kind: Kind of the data that the network reads.
+        processes: Processes that share the batches.
+    """
+    if settings.members is not None:
+        return settings.members
+    votes = "propagation" in settings.target_losses.values() and settings.scheme != "hypernetwork"
+    return _VOTERS if votes and kind == "features" and processes.size == 1 else 1
+
+
+def _build_members(task: Task[Any, Any], settings: Settings, pair: Pair, device: torch.device, count: int) -> Step:
     """Build the step of every member, as for a run with its seed and this split, and join them."""
-    if settings.members == 1:
+    if count == 1:
         return task.build(settings, pair, device)
-    seeds = [settings.seed + index for index in range(settings.members)]
+    seeds = [settings.seed + index for index in range(count)]
     pairs = [replace(pair, settings=replace(pair.settings, seed=seed)) for seed in seeds]
     steps = [
         task.build(settings.model_copy(update={"seed": seed, "members": 1}), own, device)
@@ -157,7 +173,7 @@ def assemble_step(
 
 
 def make_scheme(settings: Settings) -> Scheme | Strategy:
-    """Make the scheme, averaged over steps and held as the settings say, or the strategy in its place."""
+    """Make the scheme, averaged, calibrated and held as the settings say, or the strategy in its place."""
     options = settings.part_options["scheme"]
     if settings.scheme in STRATEGIES:
         return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
@@ -168,6 +184,8 @@ def make_scheme(settings: Settings) -> Scheme | Strategy:
     average = default if settings.average is None else settings.average
     if average > 0:
         scheme = Averaged(scheme, average)
+    if settings.calibrate:
+        scheme = Calibrated(scheme)
     return Every(scheme, settings.held_steps) if settings.held_steps > 1 else scheme
 
 
@@ -230,7 +248,7 @@ def check_kind(settings: Settings, kind: str) -> None:
         settings: Settings of the run.
         kind: Kind of the data that the network reads: "features", or images of some sort.
     """
-    if kind != "features" and settings.members > 1:
+    if kind != "features" and (settings.members or 1) > 1:
         raise SettingsError(
             "--members is for feature data: take --frozen, or train runs with several seeds and give them to --with"
         )
@@ -243,7 +261,7 @@ def check_batch_split(settings: Settings, pair: Pair, guided: bool, processes: P
     size, count = pair.settings.batch_size, processes.size
     for name in _SINGLE_PROCESS_SETTINGS if count > 1 else ():
         value = getattr(settings, name)
-        if value is True or value > 1:
+        if value is True or (value or 1) > 1:
             option = name.replace("_", "-")
             raise SettingsError(f"--{option} is for one process: leave it out, or start without torchrun")
     if size < count:

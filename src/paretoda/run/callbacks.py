@@ -1,12 +1,17 @@
-"""Callbacks of a run: functions that receive its sentences and its progress."""
+"""Callbacks of a run: functions that receive its sentences, its progress and its candidates."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
+from paretoda.data.pair import Pair
 from paretoda.training.loop import After
-from paretoda.types import Progress
+from paretoda.types import Progress, Snapshot
+
+OnCandidate: TypeAlias = Callable[[int, Snapshot, Pair, Mapping[str, float]], None]
+"""Called with the steps taken so far, the model on the whole sets, the data, and the scores that are known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -17,6 +22,8 @@ class Callbacks:
         say: Called with sentences for the user, as they come up.
         progress: Called with the progress of long jobs other than training.
         reference: Hooks that are called after every step of the source-only reference.
+        candidate: Called for every candidate that is scored; a candidate that is not, under the rule "last", has no
+            snapshot.
 
     Example:
         >>> heard = []
@@ -28,6 +35,7 @@ class Callbacks:
     say: Callable[[str], None] | None = None
     progress: Progress | None = None
     reference: Sequence[After] = ()
+    candidate: OnCandidate | None = None
 
     def notify(self, sentence: str) -> None:
         """Pass a sentence on to `say`, if there is one."""

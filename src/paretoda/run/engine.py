@@ -67,6 +67,7 @@ def execute(
             after=after,
             say=callbacks.notify,
             validators=task.tables.validators,
+            on_candidate=callbacks.candidate,
         )
         path = None if directory is None else directory.path
         run = finish_run(task, settings, inputs, trained, reference, callbacks, path)

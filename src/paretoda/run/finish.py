@@ -56,7 +56,8 @@ def finish_run(
         callbacks.notify(sentence)
     index = len(candidates.taken) - 1 if choice is None else choice.index
     snapshot = _final_snapshot(trained, index)
-    scores = _score(task, snapshot, candidates.scores[index]) if inputs.has_target else {}
+    rows = candidates.rows()
+    scores = _score(task, snapshot, rows[index]) if inputs.has_target else {}
     others = reference.scores()
     warning = None if others is None else negative_transfer_warning(scores, others)
     if warning is not None:
@@ -71,7 +72,7 @@ def finish_run(
         last=last,
         history=trained.history,
         scores=scores,
-        candidates=[{"step": t, **s} for t, s in zip(candidates.taken, candidates.scores, strict=True)],
+        candidates=[{"step": taken, **row} for taken, row in zip(candidates.taken, rows, strict=True)],
         chosen=candidates.taken[index],
         sentences=(*inputs.notes, *sentences),
         negative_transfer=warning,
@@ -105,9 +106,13 @@ def _final_snapshot(trained: Trained, index: int) -> Snapshot:
 
 
 def _score(task: Task[Any, Any], snapshot: Snapshot, known: Mapping[str, float]) -> dict[str, float]:
-    """Return the score of every validator; those that are known of this model are not computed again."""
+    """Return the score of every validator; those that are known of this model are not computed again.
+
+    A validator that scores all candidates together is among them where the choice needed it.
+    """
     validators = task.tables.validators
-    return {name: known[name] if name in known else make()(snapshot) for name, make in validators.items()}
+    own = {name: known[name] if name in known else make()(snapshot) for name, make in validators.items()}
+    return {**own, **known}
 
 
 def write_results(

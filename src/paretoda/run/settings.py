@@ -69,7 +69,7 @@ class Settings(BaseModel):
     )
     method: str = _setting("dann", "alignment of the domains (`paretoda list methods`)", often=True)
     target_loss: str = _setting(
-        "tcm+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", often=True
+        "mcc+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", often=True
     )
     scheme: str = _setting("paretoda", "how the losses are weighted (`paretoda list schemes`)", often=True)
     guide: str = _setting(
@@ -92,6 +92,9 @@ class Settings(BaseModel):
         "share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",
         ge=0,
         lt=1,
+    )
+    calibrate: bool | None = _setting(
+        None, "measure every loss in a unit of its own, so that a factor on it changes nothing; off if not given"
     )
     backbone: str = _setting("auto", "network (`paretoda list backbones`)", often=True, arrays=False)
     backbone_weights: str | None = _setting(
@@ -204,7 +207,9 @@ class Settings(BaseModel):
         None, "threads of the computation; 1 for features, the free cores for images, if not given", ge=1, le=1024
     )
     index_cache: bool = _setting(True, "keep the list of a large folder's files for the next run", arrays=False)
-    select: str = _setting("ensemble", "which checkpoint is kept: 'ensemble', a validator, or 'last'")
+    select: str = _setting(
+        "ensemble", "which checkpoint is kept: 'ensemble', a validator, several as in ensv+im, or 'last'"
+    )
     evaluate_every: int | None = _setting(
         None, "steps between candidates; a tenth of the steps if not given", ge=1, le=_MANY
     )
@@ -214,9 +219,9 @@ class Settings(BaseModel):
     split_seed: int | None = _setting(
         None, "seed of the choice of held-out samples; --seed if not given", ge=0, lt=2**63
     )
-    members: int = _setting(
-        1,
-        "networks on feature data that predict together, with seeds from --seed on",
+    members: int | None = _setting(
+        None,
+        "networks on feature data that predict together, with seeds from --seed on; 5 for 'propagation', else 1",
         ge=1,
         le=1000,
         often=True,
@@ -296,9 +301,14 @@ class Settings(BaseModel):
 
     def _check_strategy(self) -> None:
         """Refuse settings of the comparison of gradients where a strategy compares none."""
-        changed = {"voting": self.voting == "last", "every": (self.every or 1) > 1, "average": bool(self.average)}
+        changed = {
+            "voting": self.voting == "last",
+            "every": (self.every or 1) > 1,
+            "average": bool(self.average),
+            "calibrate": bool(self.calibrate),
+        }
         given = [f"--{name}" for name, differs in changed.items() if differs]
-        if self.members > 1 and self.scheme == "hypernetwork":
+        if (self.members or 1) > 1 and self.scheme == "hypernetwork":
             raise ValueError("the scheme 'hypernetwork' trains one network for all preferences; leave out --members")
         if given and _is_strategy(self.scheme):
             raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(given)}")
@@ -472,5 +482,5 @@ def source_only(settings: Settings) -> Settings:
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"members": 1, "scheme": "linear", "select": "last", "translation": "auto", "teachers": ()}
-    automatic = dict.fromkeys(("voting", "every", "average"))
+    automatic = dict.fromkeys(("voting", "every", "average", "calibrate"))
     return settings.model_copy(update=losses | kept | plain | automatic)

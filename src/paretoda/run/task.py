@@ -379,3 +379,13 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def measure(self, run: Run, data: BenchData) -> dict[str, Any]:
         """Measure the chosen and the last model of a run: measure -> "chosen" or "last" -> value."""
         raise DataError(f"there are no benchmarks of {self.name}")
+
+    def measure_candidate(self, snapshot: Snapshot, pair: Pair, data: BenchData) -> dict[str, float]:
+        """Measure a candidate by the target's labels, for the store of a benchmark; by default nothing is measured.
+
+        Args:
+            snapshot: What the candidate makes of the whole sets.
+            pair: Data of the run.
+            data: Data of the benchmark's task.
+        """
+        return {}

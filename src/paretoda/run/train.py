@@ -12,6 +12,7 @@ from paretoda.data.pair import Pair
 from paretoda.data.prefetching import prefetch
 from paretoda.evaluation.validators import VALIDATORS, Validator
 from paretoda.gradients import NonFiniteError, Report
+from paretoda.run.callbacks import OnCandidate
 from paretoda.run.candidates import Candidates
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import metrics_line
@@ -104,6 +105,7 @@ def train(  # noqa: PLR0913  (keyword options)
     after: Sequence[After] = (),
     say: Callable[[str], None] = lambda _: None,
     validators: Mapping[str, Callable[[], Validator]] = VALIDATORS,
+    on_candidate: OnCandidate | None = None,
 ) -> Trained:
     """Train from the beginning, or from the last checkpoint.
 
@@ -117,6 +119,7 @@ def train(  # noqa: PLR0913  (keyword options)
         after: Hooks that are called after every step.
         say: Called with sentences about damaged checkpoints and steps that are left out.
         validators: Label-free validators by name, which score the candidates.
+        on_candidate: Called for every candidate that is scored.
 
     Raises:
         NonFiniteError: A loss, a gradient or a parameter is NaN or infinite.
@@ -140,7 +143,9 @@ def train(  # noqa: PLR0913  (keyword options)
                 open_tracker(settings, directory if processes.rank == 0 else None, first) as tracker,
                 Prefetcher(pair, step, range(first, settings.steps), settings.held_steps) as batches,
             ):
-                keeper = _Keeper(settings, tolerant, directory, candidates, snapshots, tracker, history, stop)
+                keeper = _Keeper(
+                    settings, tolerant, directory, candidates, snapshots, tracker, history, stop, on_candidate
+                )
                 fit(
                     tolerant,
                     batches,
@@ -169,6 +174,7 @@ class _Keeper:
         tracker: Tracker of the run.
         history: Entries of the steps taken so far.
         stop: Whether the user has asked the run to stop.
+        on_candidate: Called for every candidate that is scored; None: nobody wants to know.
     """
 
     settings: Settings
@@ -179,6 +185,7 @@ class _Keeper:
     tracker: Tracker
     history: list[dict[str, object]]
     stop: StopRequest
+    on_candidate: OnCandidate | None = None
 
     def __post_init__(self) -> None:
         self._step = self.snapshots.step
@@ -202,7 +209,10 @@ class _Keeper:
             check_parameters(step, taken, settings.steps)
         if taken % settings.candidate_every == 0 or last:
             self.candidates.add(taken, step, partial(self.snapshots.after, taken))
-            self.tracker.scores(taken, self.candidates.scores[-1])
+            scores = self.candidates.scores[-1]
+            self.tracker.scores(taken, scores)
+            if self.on_candidate is not None and settings.select != "last":
+                self.on_candidate(taken, self.snapshots.after(taken), self.snapshots.pair, scores)
         if self.directory is not None and saved:
             # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
             processes.broadcast(step.modules().state_dict().values())

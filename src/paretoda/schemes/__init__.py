@@ -8,10 +8,14 @@ from paretoda.core.options import unknown
 from paretoda.core.problem import Scheme
 from paretoda.schemes.aligned_mtl import AlignedMTL
 from paretoda.schemes.cagrad import CAGrad
+from paretoda.schemes.calibrated import Calibrated
 from paretoda.schemes.dwa import DWA
 from paretoda.schemes.epo import EPO
+from paretoda.schemes.fairgrad import FairGrad
 from paretoda.schemes.famo import FAMO
+from paretoda.schemes.gradient_harmonisation import GradientHarmonisation
 from paretoda.schemes.gradnorm import GradNorm
+from paretoda.schemes.gradvac import GradVac
 from paretoda.schemes.imtl_g import IMTLG
 from paretoda.schemes.linear import Linear
 from paretoda.schemes.mgda import MGDA
@@ -21,6 +25,8 @@ from paretoda.schemes.paretoda_paper import ParetoPaper
 from paretoda.schemes.paretoda_released import ParetoReleased
 from paretoda.schemes.pcgrad import PCGrad
 from paretoda.schemes.pmtl import PMTL
+from paretoda.schemes.random_weights import RandomWeights
+from paretoda.schemes.stch import STCH
 from paretoda.schemes.uncertainty import Uncertainty
 from paretoda.schemes.upgrad import UPGrad
 from paretoda.schemes.wrappers import Averaged, Every
@@ -43,10 +49,15 @@ SCHEMES: dict[str, Callable[[], Scheme]] = {
     "aligned-mtl": AlignedMTL,
     "upgrad": UPGrad,
     "famo": FAMO,
+    "gradvac": GradVac,
+    "fairgrad": FairGrad,
+    "stch": STCH,
+    "gh++": GradientHarmonisation,
+    "random": RandomWeights,
 }
 """Name -> scheme; each can be built without arguments."""
 
-WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": Averaged}
+WRAPPERS: dict[str, Callable[[Scheme], Scheme]] = {"every": Every, "averaged": Averaged, "calibrated": Calibrated}
 """Name -> scheme around another scheme."""
 
 
@@ -76,18 +87,24 @@ __all__ = [
     "MGDA",
     "PMTL",
     "SCHEMES",
+    "STCH",
     "WRAPPERS",
     "AlignedMTL",
     "Averaged",
     "CAGrad",
+    "Calibrated",
     "Every",
+    "FairGrad",
     "GradNorm",
+    "GradVac",
+    "GradientHarmonisation",
     "Linear",
     "NashMTL",
     "PCGrad",
     "ParetoDA",
     "ParetoPaper",
     "ParetoReleased",
+    "RandomWeights",
     "UPGrad",
     "Uncertainty",
     "make_scheme",

@@ -17,6 +17,10 @@ PRIOR = {"alignment": 0.3, "target": 0.3}
 """Factor of an objective of this role in the wanted weights; 1 for any other (docs/decisions/0008)."""
 
 
+_VANISHED = 1e-6
+"""Length of a direction, relative to the wanted one, below which it is nothing but rounding errors."""
+
+
 @dataclass(frozen=True)
 class ParetoDA:
     """min |Gα - Gw|² subject to α >= 0, Aα >= 0, b·α >= 0.
@@ -93,5 +97,5 @@ def _by_role(problem: Problem) -> list[float]:
 
 
 def _vanishes(problem: Problem, alpha: Vector, wanted: Vector) -> bool:
-    """Whether the direction is zero relative to the wanted one, to 1e-9 of its length."""
-    return bool(alpha @ problem.gram @ alpha <= 1e-18 * (wanted @ problem.gram @ wanted))
+    """Whether the direction is zero relative to the wanted one, up to the rounding errors of the projection."""
+    return bool(alpha @ problem.gram @ alpha <= _VANISHED**2 * (wanted @ problem.gram @ wanted))

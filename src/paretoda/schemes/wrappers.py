@@ -139,7 +139,8 @@ class Every:
     def __call__(self, problem: Problem, /) -> Weights:
         """Return new weights, whatever the step."""
         weights = self.scheme(problem)
-        self._memory.update(alpha=weights.alpha.tolist(), held=1)
+        units = None if weights.units is None else weights.units.tolist()
+        self._memory.update(alpha=weights.alpha.tolist(), units=units, held=1)
         return weights
 
     def ahead(self, losses: Vector, /) -> Weights | None:
@@ -155,7 +156,7 @@ class Every:
                 f"every: {len(self._memory['alpha'])} weights are held, but there are {len(losses)} losses"
             )
         self._memory["held"] += 1
-        return Weights(self._memory["alpha"], Move.HELD)
+        return Weights(self._memory["alpha"], Move.HELD, self._memory.get("units"))
 
     def state_dict(self) -> dict[str, object]:
         """Return the held weights, their age, and the state of the wrapped scheme."""

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
+from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import read_versions
 from paretoda.studies.ablation import study_ablation
 from paretoda.studies.backbones import study_backbones
@@ -39,8 +40,10 @@ def make_study(name: str, request: StudyRequest, command: str) -> Page:
         The page, which is also in the request's directory.
 
     Raises:
-        SettingsError: The suite has no such task.
+        SettingsError: The suite has no such task, or the study cannot calibrate the losses.
     """
+    if request.calibrate and name != "scales":
+        raise SettingsError(f"--calibrate is for the study 'scales', not for {name!r}")
     request.choose_tasks()
     page = STUDIES[name](request)
     facts = {

@@ -35,6 +35,7 @@ class StudyRequest:
         steps: Steps of each run; None means the study's own.
         jobs: Runs at a time.
         data: Folder of the suite's files; None means $PARETODA_DATA or ../shared/data.
+        calibrate: Whether the study of scales calibrates the losses of every scheme; other studies refuse it.
         tell: Called with what the runs do, such as training, how much is done and how much there is in all.
     """
 
@@ -45,6 +46,7 @@ class StudyRequest:
     steps: int | None = None
     jobs: int = 1
     data: Path | None = None
+    calibrate: bool = False
     tell: Progress = _silent
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 from torch import Tensor
@@ -19,10 +20,11 @@ from paretoda.training.loop import After
 from paretoda.types import Objective, Snapshot, Source, Target
 
 FACTORS = (0.1, 0.5, 1.0, 1.5)
-SCHEMES = {
+SCHEMES: dict[str, dict[str, Any]] = {
     "sum": {"scheme": "linear"},
     "ParetoDA as printed": {"scheme": "paretoda-paper", "guide": "tcm"},
     "paretoda": {"scheme": "paretoda"},
+    "calibrated": {"scheme": "paretoda", "calibrate": True},
 }
 
 
@@ -37,6 +39,17 @@ class Scaled(Objective):
     def __init__(self, inner: Objective, factor: float) -> None:
         super().__init__()
         self.inner, self.factor = inner, factor
+        self.encoder_updates, self.common = inner.encoder_updates, inner.common
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the objective uses `refresh`."""
+        return self.inner.refreshes
+
+    @property
+    def refresh_due(self) -> bool:
+        """Whether the objective needs a refresh before the next step."""
+        return self.inner.refresh_due
 
     def forward(self, source: Source, target: Target) -> Tensor:
         """Return the factor times the objective."""
@@ -70,7 +83,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
 
 
 def study_scales(request: StudyRequest) -> Page:
-    """Run all pairs of factors under each scheme.
+    """Run all pairs of factors under each scheme; with `request.calibrate`, every scheme sees calibrated losses.
 
     Args:
         request: What the user asks for.
@@ -79,13 +92,16 @@ def study_scales(request: StudyRequest) -> Page:
         The page of the study.
     """
     task = request.choose_task()
+    common: dict[str, Any] = {"method": "dann", "target_loss": "tcm"}
+    if request.calibrate:
+        common["calibrate"] = True
     trials = [
         Trial(
             request.suite,
             task,
             f"{name}|{first}|{second}",
             seed,
-            set_steps(request, {"method": "dann", "target_loss": "tcm", **settings}),
+            set_steps(request, {**settings, **common}),
             {"factors": {"source": first, "alignment": second}},
         )
         for seed in range(request.seeds)

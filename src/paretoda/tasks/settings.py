@@ -7,6 +7,7 @@ from typing import Any
 
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
+from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.run.presets import PRESET, expand_preset, split_method
 from paretoda.run.settings import SETTINGS, Settings, parse_settings
@@ -61,7 +62,7 @@ def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
         "scheme": [settings.scheme],
         "guide": [settings.guide],
         "backbone": [settings.backbone],
-        "rule of selection": [settings.select],
+        "rule of selection": settings.select.split("+"),
     }
     for kind, names in given.items():
         for name in names:
@@ -69,6 +70,12 @@ def _check_names(settings: Settings, task: Task[Any, Any]) -> None:
     if len(set(losses)) < len(losses) or ("none" in losses and len(losses) > 1):
         whole = settings.target_loss
         raise ValueError(f"the target loss {whole!r} makes no sense: name each loss once, and 'none' alone")
+    rule = settings.select.split("+")
+    if len(set(rule)) < len(rule) or (len(rule) > 1 and {"ensemble", "last"} & set(rule)):
+        raise ValueError(
+            f"the rule of selection {settings.select!r} makes no sense: name each validator once, and 'ensemble' or "
+            "'last' alone"
+        )
 
 
 def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
@@ -99,5 +106,5 @@ def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
         "scheme": list(tables.schemes),
         "guide": list(tables.guides),
         "backbone": [*tables.backbones, *(EXTERNAL_PREFIXES.values() if _takes_external(task) else ())],
-        "rule of selection": ["ensemble", "last", *tables.validators],
+        "rule of selection": ["ensemble", "last", *tables.validators, *JOINT_VALIDATORS],
     }[kind]

@@ -2,7 +2,8 @@
 
 Every member has its own seed, and with it its own initial weights, batches and dropout; the held-out samples are
 common to all, so that no member was trained on what calibrates or validates their mean. Member i takes exactly the
-steps of a run with its seed and this split. The members take turns, because on one core there is nothing to gain from
+steps of a run with its seed and this split, but for objectives that all refresh by their mean prediction
+(`Objective.common`). The members take turns, because on one core there is nothing to gain from
 batched matrix products: their arithmetic is the same, and it is most of a step (docs/decisions/0014).
 """
 
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
-from functools import partial
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,22 @@ class Members(Step):
         self._number = number
 
     def refresh(self, take: Callable[[], Snapshot], *, due: bool) -> None:
-        """Refresh the parts of every member by its own view of the snapshot."""
-        for index, step in enumerate(self.steps):
-            step.refresh(partial(_view_member, take, index, step.model), due=due)
+        """Refresh the parts of every member: common ones once for all, the others by its own view of the snapshot."""
+
+        @cache
+        def view(index: int) -> Snapshot:
+            return member_snapshot(take(), index, self.steps[index].model)
+
+        for same in zip(*(step.parts for step in self.steps), strict=True):
+            first, *others = same
+            if not first.common:
+                for index, part in enumerate(same):
+                    if part.needs_refresh(due=due):
+                        part.refresh(view(index))
+            elif first.needs_refresh(due=due):
+                first.refresh(take())
+                for other in others:
+                    other.load_state_dict(first.state_dict())
 
     def __call__(self, batch: Batch) -> Report:
         """Take one step of every member.
@@ -149,10 +163,6 @@ def join_steps(steps: Sequence[Step], pairs: Sequence[Pair], seeds: Sequence[int
     return Members(**{**shared, **own}, steps=tuple(steps), pairs=tuple(pairs), seeds=tuple(seeds))
 
 
-def _view_member(take: Callable[[], Snapshot], index: int, model: Model) -> Snapshot:
-    return member_snapshot(take(), index, model)
-
-
 def member_snapshot(snapshot: Snapshot, index: int, model: Model) -> Snapshot:
     """Return what one member makes of the whole sets.
 
@@ -200,4 +210,5 @@ def mean_report(reports: Sequence[Report]) -> Report:
         guide_loss=None if guide_loss is None else float(guide_loss),
         guide_cosines=mean("guide_cosines"),
         finite=all(report.finite for report in reports),
+        units=mean("units"),
     )

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
+from typing import Any, Literal
 
 import torch
 from torch import Tensor
@@ -42,8 +43,8 @@ def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Pro
         features = model.encoder(inputs.to(device))
         return features, model.head(features)
 
-    def target_inputs() -> Iterator[Tensor]:
-        for inputs in pair.inputs("target", pair.snapshot_batch):
+    def read_inputs(part: Literal["source", "target"]) -> Iterator[Tensor]:
+        for inputs in pair.inputs(part, pair.snapshot_batch):
             yield inputs.to(device)
 
     with evaluation_mode(model):
@@ -53,7 +54,8 @@ def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Pro
             pair.target_rows("target", forward, processes),
             pair.target_rows("held-out-target", forward, processes),
             model,
-            target_inputs,
+            partial(read_inputs, "target"),
+            partial(read_inputs, "source"),
         )
 
 

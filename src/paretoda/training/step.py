@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Literal
 
 import torch
@@ -131,11 +132,10 @@ class Step:
             take: Returns a snapshot of the present model; it is called only where a part needs it.
             due: Whether all are due; otherwise only those that ask for it themselves.
         """
-        parts = [part for part in self.parts if part.refreshes and (due or part.refresh_due)]
-        if parts:
-            snapshot = take()
-            for part in parts:
-                part.refresh(snapshot)
+        snapshot = cache(take)
+        for part in self.parts:
+            if part.needs_refresh(due=due):
+                part.refresh(snapshot())
 
     def seed(self, seed: int, number: int) -> None:
         """Seed what the step draws by its number, so that a resumed run draws the same."""
@@ -161,7 +161,7 @@ class Step:
         scheme = self.scheme
         report = scheme.fill(self, batch) if isinstance(scheme, Strategy) else self.weigh(self.view(batch), scheme)
         move_parameters(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
-        self._repeat_encoder_updates(batch)
+        self._repeat_encoder_updates(batch, report)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
         return report
@@ -234,11 +234,12 @@ class Step:
         pairs = [(objective.private_loss(source, target), objective) for objective in self.objectives.values()]
         return [(loss, objective) for loss, objective in pairs if loss is not None]
 
-    def _repeat_encoder_updates(self, batch: Batch) -> None:
-        """Update the encoder again for objectives that want it more than once per step.
+    def _repeat_encoder_updates(self, batch: Batch, first: Report) -> None:
+        """Update the encoder again for objectives that want it more than once per step, in the units of the step.
 
         BatchNorm's running statistics are not changed by it.
         """
+        units = {} if first.units is None else dict(zip(first.names, first.units.tolist(), strict=True))
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
@@ -249,7 +250,7 @@ class Step:
                 report = backward(
                     losses,
                     shared=self.model.encoder,
-                    scheme=Linear(),
+                    scheme=Linear((units.get(name, 1.0),)),
                     features=passes,
                     scaler=self.scaler,
                     processes=self.processes,

@@ -41,7 +41,9 @@ def test_a_path_is_a_folder_an_npz_a_list_or_an_image(paint, tmp_path: Path) -> 
 def test_what_is_no_data_set_is_refused(paint, tmp_path: Path) -> None:
     image = paint("1.png")
     (tmp_path / "weights.pth").write_bytes(b"PK\x03\x04\x00\xff")
+    (tmp_path / "photos.ZIP").write_bytes(b"PK\x03\x04\x00\xff")
     refused = [
+        (tmp_path / "photos.ZIP", "is an archive; unpack it and give the folder"),
         (tmp_path / "nowhere", "does not exist"),
         (tmp_path / "weights.pth", "is not a data set"),
         (image, "single image without a label"),

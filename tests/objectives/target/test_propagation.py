@@ -1,11 +1,20 @@
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from objectives.samples import Samples
 from torch.nn import functional
 
 from paretoda.objectives.parts.neighbours import find_mutual, find_nearest
-from paretoda.objectives.target.propagation import Propagation, propagate
-from paretoda.types import Snapshot, Target
+from paretoda.objectives.parts.selective_pseudo_labels import label_selectively
+from paretoda.objectives.target.propagation import (
+    Propagation,
+    measure_graph,
+    propagate,
+    sharpen_to,
+    weigh_neighbours,
+)
+from paretoda.types import Snapshot, Source, Target
 
 
 def test_a_sample_is_never_its_own_neighbour():
@@ -139,8 +148,114 @@ def test_a_hub_does_not_spread_its_label():
         ({"rounds": 0}, "k and rounds"),
         ({"start": 0.5, "full": 0.4}, "shares"),
         ({"strength": 0.0}, "positive"),
+        ({"selective": 1.5}, "from 0 to 1"),
     ],
 )
 def test_options_without_sense_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Propagation(4, 3, **options)
+
+
+@given(st.integers(0, 10_000), st.floats(0.35, 0.99))
+def test_sharpening_reaches_the_wanted_confidence_and_keeps_the_order(seed, confidence):
+    generator = torch.Generator().manual_seed(seed)
+    rows = torch.rand(20, 3, generator=generator, dtype=torch.float64).softmax(1)
+    sharp = sharpen_to(rows, confidence)
+    assert sharp.amax(1).mean().item() == pytest.approx(confidence, abs=1e-6)
+    assert torch.equal(sharp.argsort(1), rows.argsort(1))
+
+
+def test_the_measure_of_a_graph_is_the_closed_form():
+    """Voters agree on 4 of 5 samples; of these, one has a neighbour with another label: (3/4 - 4/5) / (1/5)."""
+    one, other = torch.eye(2)[[0, 0, 1, 1, 0]], torch.eye(2)[[0, 0, 1, 1, 1]]
+    places = torch.tensor([[1], [0], [3], [0], [1]])
+    found = measure_graph(one, other, one.argmax(1), places, torch.ones(5, 1))
+    assert found == pytest.approx((3 / 4 - 4 / 5) / (1 / 5))
+    assert measure_graph(one, one, one.argmax(1), places, torch.ones(5, 1)) == 1  # nothing to settle
+    assert measure_graph(one, other, one.argmax(1), places, torch.zeros(5, 1)) == 0  # nobody has a neighbour
+
+
+def test_neighbours_weigh_the_same_and_the_sample_itself_weighs_nothing():
+    places = torch.tensor([[1, 2], [0, 1], [0, 2]])  # the second and third have one neighbour only
+    assert weigh_neighbours(places).tolist() == [[0.5, 0.5], [1.0, 0.0], [1.0, 0.0]]
+
+
+def _drawn(source, labels, target, answers, correct):
+    """Return a snapshot of inputs, with a model that is right on so many of the target's samples."""
+    said = answers.clone()
+    said[correct:] = (said[correct:] + 1) % 3
+    rows = Source(source, torch.zeros(len(source), 3), torch.arange(len(source)), labels=labels)
+    points = Target(target, 3.0 * functional.one_hot(said, 3), torch.arange(len(target)))
+    return Snapshot(rows, rows, points, points, None, lambda: iter([target]), lambda: iter([source]))
+
+
+def _numpy(*tensors):
+    return [tensor.numpy() for tensor in tensors]
+
+
+def _blobs(noise):
+    generator = torch.Generator().manual_seed(3)
+    centres, labels = 4 * torch.eye(3, 8), torch.arange(90) % 3
+    source = centres[labels] + torch.randn(90, 8, generator=generator)
+    order = torch.randperm(90, generator=generator)
+    target = centres[labels] + torch.randn(90, 8, generator=generator) + 0.5
+    return source, labels, (target + noise * torch.randn(90, 8, generator=generator))[order], labels[order]
+
+
+def test_half_of_the_vote_are_selective_pseudo_labels_as_confident_as_the_predictions():
+    source, labels, target, answers = _blobs(noise=0.0)
+    snapshot = _drawn(source, labels, target, answers, correct=60)
+    objective = Propagation(8, 3, k=5, rounds=2)
+    objective.refresh(snapshot)
+    predictions = snapshot.target.logits.softmax(1)
+    selected = torch.from_numpy(label_selectively(*_numpy(source, labels, target), 3, components=(8, 4, 3))).float()
+    assert (selected.argmax(1) == answers).all()
+    vote = (predictions + sharpen_to(selected, predictions.amax(1).mean().item())) / 2
+    places = find_nearest(target, 5)
+    spread = propagate(vote, places, weigh_neighbours(places), rounds=2)
+    assert objective.trust == 1
+    assert objective.describe_trust() is None
+    wanted = objective.wanted()
+    assert torch.equal(wanted.argmax(1), spread.argmax(1))
+    assert torch.allclose(wanted.sum(1), spread.topk(2).values[:, 0] - spread.topk(2).values[:, 1], atol=1e-6)
+    assert (wanted.argmax(1) == answers).double().mean() > 0.95  # two thirds before the vote
+
+
+def test_a_graph_that_does_not_know_the_classes_is_not_used():
+    """Half of the inputs are topics: neighbours have the same topic, which says nothing of the class."""
+    source, labels, target, answers = _blobs(noise=0.0)
+    generator = torch.Generator().manual_seed(4)
+    topics = 12 * torch.randn(15, 8, generator=generator)
+    source = torch.cat([source, topics[torch.randint(15, (90,), generator=generator)]], 1)
+    target = torch.cat([target, topics[torch.randint(15, (90,), generator=generator)]], 1)
+    objective = Propagation(8, 3)
+    objective.refresh(_drawn(source, labels, target, answers, correct=85))
+    assert objective.trust == 0
+    assert objective.wanted().sum() == 0
+    assert objective.describe_trust().endswith("so the loss 'propagation' was left out.")
+    objective.trust.fill_(0.25)
+    assert objective.describe_trust().endswith("so the loss 'propagation' counted 25 %.")
+
+
+def test_the_trust_in_the_graph_is_measured_once_while_the_voters_are_independent():
+    source, labels, target, answers = _blobs(noise=0.0)
+    objective = Propagation(8, 3)
+    objective.advance(0.0)
+    objective.refresh(_drawn(source, labels, target, answers, correct=0))
+    assert objective.trust.isnan()
+    objective.advance(0.1)
+    objective.refresh(_drawn(source, labels, target, answers, correct=60))
+    assert objective.trust == 1
+    objective.refresh(_drawn(source, labels, target, answers, correct=90))  # nothing left to settle
+    assert objective.trust == 1
+
+
+def test_small_targets_have_fewer_neighbours():
+    samples = Samples(target=40)
+    objective = Propagation(samples.features, samples.classes, k=10).double()
+    objective.refresh(samples.snapshot())
+    k = 40 // (3 * samples.classes)
+    assert 1 < k < 10
+    places = objective.graph().long()
+    assert torch.equal(places[:, :k], find_nearest(samples.inputs["target"], k))
+    assert torch.equal(places[:, k:], torch.arange(40).unsqueeze(1).expand(-1, 10 - k))

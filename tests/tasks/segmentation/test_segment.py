@@ -37,6 +37,13 @@ def test_every_method_trains_under_the_sum_and_under_paretoda(streets, method, s
     assert max(found.max() for found in maps) < len(run.classes)
 
 
+def test_candidates_vote_by_the_same_pixels(streets):
+    source, target, _ = streets
+    run = segment(source, target, **{**QUICK, "select": "ensv+mano", "evaluate_every": 1})
+    assert all(set(row) == {"step", "ensv", "mano"} and 0 <= row["ensv"] <= 1 for row in run.candidates)
+    assert len(run.candidates) == QUICK["steps"]
+
+
 def test_cycada_learns_its_translation_first_and_keeps_it(streets, tmp_path):
     source, target, _ = streets
     options = ["translation.steps=2", "translation.patch=32", "translation.semantic=true"]

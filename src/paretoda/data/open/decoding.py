@@ -18,6 +18,8 @@ _JPEG = (".jpg", ".jpeg", ".jpe", ".jfif")
 _NETPBM = (".ppm", ".pgm", ".pbm", ".pnm")
 SUFFIXES = frozenset((*_JPEG, *_NETPBM, ".png", ".bmp", ".gif", ".tif", ".tiff", ".webp", ".avif", ".jp2", ".tga"))
 """Suffixes of files that are taken for images."""
+ARCHIVES = (".zip", ".tar", ".tgz", ".gz", ".bz2", ".xz", ".7z", ".rar")
+"""Suffixes of archives, which must be unpacked before their images are read."""
 
 _FORMATS = ("JPEG", "PPM", "PNG", "BMP", "GIF", "TIFF", "WEBP", "AVIF", "JPEG2000", "TGA")
 _GREY = ("1", "L", "LA", "La")

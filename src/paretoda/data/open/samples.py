@@ -12,7 +12,7 @@ import torch
 
 from paretoda.data.open.arrays import ArraySamples, check_finite, make_array_samples, open_npz_samples
 from paretoda.data.open.datasets import DatasetSamples, open_dataset
-from paretoda.data.open.decoding import SUFFIXES
+from paretoda.data.open.decoding import ARCHIVES, SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples, check_samples
 from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.open.lists import open_list
@@ -111,4 +111,6 @@ def _open_path(path: Path, labelled: bool, root: Path | None, index_cache: bool)
         if labelled:
             raise DataError(f"{path} is a single image without a label; give a folder with one sub-folder per class")
         return FileSamples(FileList.of(path.parent, [path.name]))
+    if path.suffix.lower() in ARCHIVES:
+        raise DataError(f"{path} is an archive; unpack it and give the folder with its images")
     return open_list(path, labelled=labelled, root=root)

@@ -12,9 +12,13 @@ from paretoda.evaluation.model_selection import (
     Ensemble,
     choose,
     negative_transfer_warning,
+    split_rule,
 )
+from paretoda.evaluation.validators.circv import CircV
+from paretoda.evaluation.validators.class_ami import ClassAMI
 from paretoda.evaluation.validators.dev import DEV, SourceRisk
 from paretoda.evaluation.validators.information import BNM, IM, CorrC, Entropy
+from paretoda.evaluation.validators.mano import MaNo
 from paretoda.evaluation.validators.mixval import MixVal
 from paretoda.evaluation.validators.snd import SND
 from paretoda.evaluation.validators.transfer_score import TransferScore
@@ -30,11 +34,20 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
     "corr-c": CorrC,
     "mixval": MixVal,
     "transfer-score": TransferScore,
+    "class-ami": ClassAMI,
+    "mano": MaNo,
+    "circv": CircV,
 }
 """Name -> validator; each can be built without arguments."""
 
-PIXEL_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name != "transfer-score"}
-"""Validators for pixel labels; a convolution has no class vectors in the feature space, which transfer-score needs."""
+_NOT_FOR_PIXELS = ("transfer-score", "class-ami", "circv")
+PIXEL_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name not in _NOT_FOR_PIXELS}
+"""Validators for pixel labels.
+
+A convolution has no class vectors in the feature space, which transfer-score needs, and reads the surroundings of a
+pixel, which the linear classifier of circv does not. The features of pixels cluster by texture, and the classes of
+class-ami are of very different sizes there.
+"""
 
 
 def make_validator(name: str) -> Validator:
@@ -65,9 +78,12 @@ __all__ = [
     "SND",
     "VALIDATORS",
     "Choice",
+    "CircV",
+    "ClassAMI",
     "CorrC",
     "Ensemble",
     "Entropy",
+    "MaNo",
     "MixVal",
     "SourceRisk",
     "TransferScore",
@@ -75,4 +91,5 @@ __all__ = [
     "choose",
     "make_validator",
     "negative_transfer_warning",
+    "split_rule",
 ]

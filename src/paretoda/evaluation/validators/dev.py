@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from torch import Tensor
 
-from paretoda.evaluation.validators.validator import draw_samples
+from paretoda.evaluation.validators.validator import draw_samples, project_features
 from paretoda.types import Domain, Snapshot
 
 Array = NDArray[np.float64]
@@ -189,10 +189,5 @@ class DEV:
         return domain.features.cpu()[draw_samples(domain.index, self.samples, self.seed)]
 
     def _project(self, features: Tensor) -> Array:
-        """Return the features, or so many random projections of them where there are more."""
-        width = features.shape[1]
-        if width > self.widest:
-            generator = torch.Generator().manual_seed(self.seed)
-            features = features @ torch.randn(width, self.widest, generator=generator).to(features) / width**0.5
-        projected: Array = features.double().numpy()
+        projected: Array = project_features(features, self.widest, self.seed).double().numpy()
         return projected

@@ -37,3 +37,23 @@ def draw_samples(index: Tensor, count: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
     shuffled = torch.randperm(len(index), generator=generator)[:count]
     return index.cpu().argsort(stable=True)[shuffled]
+
+
+def project_features(features: Tensor, widest: int, seed: int) -> Tensor:
+    """Return the features, or so many random projections of them where there are more.
+
+    Args:
+        features: Features, shape (n, d).
+        widest: Largest number of columns of the result.
+        seed: Seed of the projections.
+
+    Examples:
+        >>> project_features(torch.zeros(5, 40), widest=8, seed=0).shape
+        torch.Size([5, 8])
+    """
+    width = features.shape[1]
+    if width <= widest:
+        return features
+    generator = torch.Generator().manual_seed(seed)
+    projected: Tensor = features @ torch.randn(width, widest, generator=generator).to(features) / width**0.5
+    return projected

@@ -68,6 +68,10 @@ class Bank(nn.Module):
         """Store a copy of these rows, shape (n, width), instead of the present ones."""
         self.rows = rows.detach().to(self.rows, copy=True)
 
+    def update(self, index: Tensor, rows: Tensor) -> None:
+        """Store these rows, shape (m, width), at the positions `index`, shape (m,), of the present ones."""
+        self.rows[index] = rows.detach().to(self.rows)
+
     def forward(self) -> Tensor:
         """Return the rows, shape (n, width).
 
@@ -75,7 +79,7 @@ class Bank(nn.Module):
             RuntimeError: There was no refresh yet.
         """
         if not len(self.rows):
-            raise RuntimeError("this guide has seen no data yet: call its refresh(snapshot) before the first step")
+            raise RuntimeError("this objective has seen no data yet: call its refresh(snapshot) before the first step")
         return self.rows
 
     def extra_repr(self) -> str:

@@ -1,13 +1,21 @@
-"""Label propagation: target predictions follow those of mutual neighbours, spread over the whole target."""
+"""Label propagation: target predictions follow a vote that is spread over mutual neighbours in the whole target."""
 
 from __future__ import annotations
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from paretoda.objectives.parts.growth import Growth
 from paretoda.objectives.parts.neighbours import Bank, find_mutual, find_nearest
 from paretoda.types import Objective, Snapshot, Source, Target
+
+_DOUBTFUL, _SOUND = 0.35, 0.5
+"""What `measure_graph` says of a graph that is not trusted at all, and of one that is trusted (docs/decisions/0008)."""
+_NOT_USED = "the loss 'propagation' was left out"
+_CLASS = 3
+"""A class has at least so many times k samples in the target, on average."""
 
 
 def propagate(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: int) -> Tensor:
@@ -36,20 +44,93 @@ def propagate(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: in
     return predictions
 
 
+def weigh_neighbours(places: Tensor) -> Tensor:
+    """Equal weights of the neighbours that choose each other, 0 for the others and for the sample itself.
+
+    Args:
+        places: Positions of the neighbours of each sample, shape (n, k); the sample itself where there are fewer.
+
+    Returns:
+        Shape (n, k), with sums of at most 1.
+    """
+    others = places != torch.arange(len(places), device=places.device).unsqueeze(1)
+    return (find_mutual(places) & others) / others.sum(1, keepdim=True).clamp(min=1)
+
+
+def sharpen_to(probabilities: Tensor, confidence: float) -> Tensor:
+    """Return the power p^t, normalised, whose mean largest probability is the given one.
+
+    Args:
+        probabilities: Probabilities, shape (n, K).
+        confidence: Wanted mean of the largest probability, 1/K to 1.
+
+    Examples:
+        >>> sharpen_to(torch.tensor([[0.6, 0.4], [0.4, 0.6]]), 0.9)
+        tensor([[0.9000, 0.1000],
+                [0.1000, 0.9000]])
+    """
+    logs = probabilities.clamp(min=torch.finfo(probabilities.dtype).tiny).log()
+    low, high = 0.0, 1e3
+    for _ in range(40):
+        middle = (low + high) / 2
+        if float((middle * logs).softmax(1).amax(1).mean()) < confidence:
+            low = middle
+        else:
+            high = middle
+    return (high * logs).softmax(1)
+
+
+def measure_graph(one: Tensor, other: Tensor, labels: Tensor, places: Tensor, shares: Tensor) -> float:
+    """Share of the disagreement of two independent voters that neighbours could settle; 0 and below: none of it.
+
+    It is 1 where the voters agree on all samples; otherwise it is (h - a) / (1 - a). The share a of samples on which the voters agree estimates how good a vote is. Where they
+    agree, the label is mostly right; h is the share of these samples whose neighbours have the same label.
+
+    Args:
+        one: Probabilities by the first voter, shape (n, K).
+        other: Probabilities by the second voter, shape (n, K).
+        labels: Labels by their vote, shape (n,).
+        places: Positions of the neighbours of each sample, shape (n, k).
+        shares: Weights of the neighbours, shape (n, k).
+
+    Examples:
+        >>> one, other = torch.tensor([[1.0, 0.0]] * 4), torch.eye(2)[[0, 0, 0, 1]]
+        >>> places = torch.tensor([[1], [0], [0], [0]])
+        >>> measure_graph(one, other, one.argmax(1), places, torch.ones(4, 1))
+        1.0
+    """
+    agreed = one.argmax(1) == other.argmax(1)
+    votes = (shares.unsqueeze(2) * functional.one_hot(labels, one.shape[1])[places]).sum(1)
+    judged = (votes.argmax(1) == labels)[agreed & (votes.sum(1) > 0)]
+    if not len(judged) or bool(agreed.all()):
+        return float(bool(agreed.all()))
+    agreement = float(agreed.double().mean())
+    return (float(judged.double().mean()) - agreement) / (1 - agreement)
+
+
 class Propagation(Objective):
-    """Cross-entropy of target predictions to the labels that their neighbourhood agrees on.
+    """Cross-entropy of target predictions to the labels that a vote, spread over the neighbourhood, agrees on.
+
+    At every refresh, two voters are averaged: the present predictions, those of all members where there are several,
+    and selective pseudo-labels (Wang and Breckon, 2020), which are computed once from the inputs, as a mean over three
+    numbers of principal components, and made as confident as the predictions. The result is spread over a graph of
+    neighbours; each sample is then trained towards the resulting class, weighted by its lead over the second.
 
     The neighbourhood is fixed: the k nearest samples by cosine in a space that the training does not change, so that a
     mistake cannot draw its neighbours closer. The space is that of the inputs for vectors, and that of the features
-    before the first step for images. Only neighbours that choose each other count, because a hub, which is near to
-    everything, would spread its label over half of the target. At every refresh the model's predictions are spread over
-    this graph; each sample is then trained towards the resulting class, weighted by its lead over the second.
+    before the first step for images, which have no selective pseudo-labels. Only neighbours that choose each other
+    count, because a hub, which is near to everything, would spread its label over half of the target.
+
+    The loss counts as far as the graph can be trusted, which is measured once, when the model has been trained a little
+    and the two voters are still independent (`measure_graph`). Where neighbours have the same topic but different
+    opinions, the graph does not know what the classes are; the loss is then 0.
 
     Args:
         features: Width d of the features (not used).
         classes: Number of classes K.
-        k: Number of neighbours.
+        k: Largest number of neighbours; fewer where the target has less than 3 k samples per class.
         rounds: Number of propagation rounds.
+        selective: Weight of the selective pseudo-labels in the vote, 0 to 1; 0: the predictions vote alone.
         strength: Factor of the value and the gradient at full strength.
         start: Share of the training before which the predictions are not used.
         full: Share of the training from which the strength is full; it grows linearly from `start`.
@@ -66,13 +147,18 @@ class Propagation(Objective):
         1.0986
     """
 
-    def __init__(
+    common = True
+    trust: Tensor
+    """How far the labels are used, 0 to 1; NaN until it has been measured."""
+
+    def __init__(  # noqa: PLR0913 - options with defaults
         self,
         features: int,  # noqa: ARG002
         classes: int,
         *,
         k: int = 10,
         rounds: int = 10,
+        selective: float = 0.5,
         strength: float = 1.0,
         start: float = 0.2,
         full: float = 0.4,
@@ -80,14 +166,16 @@ class Propagation(Objective):
         super().__init__()
         if k < 1 or rounds < 1:
             raise ValueError(f"k and rounds must be 1 or more, got {k} and {rounds}")
-        if not 0 <= start <= full <= 1:
-            raise ValueError(f"start and full are shares of the training, in this order, got {start} and {full}")
+        if not 0 <= selective <= 1:
+            raise ValueError(f"selective is a weight from 0 to 1, got {selective}")
         if strength <= 0:
             raise ValueError(f"strength must be positive, got {strength}")
-        self.k, self.rounds, self.whole, self.start, self.full = k, rounds, strength, start, full
-        self.strength, self.trained = strength, True
+        self.k, self.rounds, self.whole, self.growth = k, rounds, strength, Growth(start, full)
+        self.selective, self.strength, self.trained = selective, strength, True
         self.wanted = Bank(classes)
         self.graph = Bank(k)
+        self.selected = Bank(classes)
+        self.register_buffer("trust", torch.tensor(torch.nan))
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the strength times the mean weighted cross-entropy of the batch."""
@@ -97,27 +185,65 @@ class Propagation(Objective):
 
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""
-        grown = (progress - self.start) / (self.full - self.start) if self.full > self.start else 1.0
-        self.strength = self.whole * min(1.0, max(0.0, grown)) if progress >= self.start else 0.0
+        self.strength = self.whole * self.growth(progress)
         self.trained = progress > 0
 
     def refresh(self, snapshot: Snapshot) -> None:
-        """Spread the present predictions; the labels of an untrained model have no weight."""
+        """Spread the present vote; the labels of an untrained model have no weight."""
         if not len(self.graph.rows):
-            self.graph.replace(find_nearest(_fixed_space(snapshot), self.k))
-        places = self.graph().long()
-        shares = find_mutual(places).to(snapshot.target.logits) / places.shape[1]
-        spread = propagate(snapshot.target.logits.softmax(1), places, shares, rounds=self.rounds)
+            self._prepare(snapshot)
+        predictions = snapshot.target.logits.softmax(1)
+        vote, places = self._vote(predictions), self.graph().long()
+        shares = weigh_neighbours(places).to(vote)
+        if self.trained and self.trust.isnan():
+            self.trust.fill_(self._measure_trust(predictions, vote, places, shares))
+        spread = propagate(vote, places, shares, rounds=self.rounds)
         best = spread.topk(2, dim=1)
-        lead = (best.values[:, 0] - best.values[:, 1]) * float(self.trained)
+        lead = (best.values[:, 0] - best.values[:, 1]) * self.trust.nan_to_num(0.0)
         self.wanted.replace(functional.one_hot(best.indices[:, 0], spread.shape[1]) * lead.unsqueeze(1))
+
+    def _prepare(self, snapshot: Snapshot) -> None:
+        """Find what depends on the fixed space alone: the graph and the selective pseudo-labels."""
+        vectors = next(iter(snapshot.target_inputs())).ndim == 2
+        target = torch.cat(list(snapshot.target_inputs())) if vectors else snapshot.target.features
+        classes = self.wanted.rows.shape[1]
+        nearest = find_nearest(target, min(self.k, max(1, len(target) // (_CLASS * classes))))
+        own = torch.arange(len(target), device=nearest.device).unsqueeze(1)
+        self.graph.replace(torch.cat([nearest, own.expand(-1, self.k - nearest.shape[1])], dim=1))
+        if vectors and self.selective > 0 and snapshot.source_inputs is not None:
+            source = torch.cat(list(snapshot.source_inputs()))
+            self.selected.replace(_label_selectively(source, snapshot.source.labels, target, classes))
+
+    def _vote(self, predictions: Tensor) -> Tensor:
+        """Return the mean of the voters, shape (n, K)."""
+        if not len(self.selected.rows):
+            return predictions
+        others = sharpen_to(self.selected().to(predictions), float(predictions.amax(1).mean()))
+        return (1 - self.selective) * predictions + self.selective * others
+
+    def _measure_trust(self, predictions: Tensor, vote: Tensor, places: Tensor, shares: Tensor) -> float:
+        """Return how far the graph is trusted, 0 to 1; with one voter there is nothing to measure it by: 1."""
+        if not len(self.selected.rows):
+            return 1.0
+        found = measure_graph(predictions, self.selected().to(predictions), vote.argmax(1), places, shares)
+        return min(1.0, max(0.0, (found - _DOUBTFUL) / (_SOUND - _DOUBTFUL)))
+
+    def describe_trust(self) -> str | None:
+        """Return a sentence for the user where the labels were not used, or only partly; None otherwise."""
+        if not float(self.trust) < 1:
+            return None
+        used = f"the loss 'propagation' counted {100 * float(self.trust):.0f} %" if self.trust > 0 else _NOT_USED
+        return f"Neighbours in the target settle little of what predictions and pseudo-labels disagree on, so {used}."
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
-        return f"k={self.k}, rounds={self.rounds}, strength={self.whole}, start={self.start}, full={self.full}"
+        shares = f"start={self.growth.start}, full={self.growth.full}"
+        return f"k={self.k}, rounds={self.rounds}, selective={self.selective}, strength={self.whole}, {shares}"
 
 
-def _fixed_space(snapshot: Snapshot) -> Tensor:
-    """Inputs of the target where they are vectors, its present features where they are images."""
-    first = next(iter(snapshot.target_inputs()))
-    return torch.cat(list(snapshot.target_inputs())) if first.ndim == 2 else snapshot.target.features
+def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int) -> Tensor:
+    from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
+
+    rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
+    views = spl.halve_components(source.shape[1], classes)
+    return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))

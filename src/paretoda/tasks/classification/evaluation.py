@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
+from paretoda.data.pair import Pair, Part
 from paretoda.data.samples import Samples
 from paretoda.errors import DataError, RunError
 from paretoda.evaluation.metrics import (
@@ -33,6 +34,7 @@ from paretoda.run.directory.tables import Predicted, blank_uncertain, prediction
 from paretoda.run.task import BenchData, Outcome, PredictOptions
 from paretoda.tasks.classification.inputs import ClassificationInputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.types import Snapshot, Target
 
 _MOST_FREQUENT = 5
 _CONFUSIONS = 5
@@ -290,3 +292,20 @@ def measure_probabilities(probabilities: Mapping[str, NDArray[Any]], test: Oracl
         recalls = per_class_recall(scores.argmax(dim=1), truth, len(test.classes))
         found["per_class"][kind] = {test.classes[place]: recall for place, recall in recalls.items()}
     return found
+
+
+def measure_snapshot(snapshot: Snapshot, pair: Pair, test: OracleSamples) -> float:
+    """Return the accuracy of a snapshot's predictions on both parts of the target.
+
+    Args:
+        snapshot: What a model makes of the whole sets.
+        pair: Data of the run, which know the positions of the parts.
+        test: All samples of the target, in the order of the pair's, with oracle labels.
+    """
+    parts: tuple[tuple[Part, Target], ...] = (
+        ("target", snapshot.target),
+        ("held-out-target", snapshot.held_out_target),
+    )
+    places = np.concatenate([pair.positions(part)[rows.index.numpy()] for part, rows in parts])
+    logits = torch.cat([rows.logits for _, rows in parts])
+    return oracle_accuracy(logits, torch.from_numpy(test.oracle_labels[places]))

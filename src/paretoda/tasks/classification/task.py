@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -12,6 +12,7 @@ import torch
 
 from paretoda.data import PairSettings, examine
 from paretoda.data.doctor.findings import Finding
+from paretoda.data.pair import Pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.errors import DataError, RunError
 from paretoda.evaluation.calibration import source_temperature
@@ -20,6 +21,7 @@ from paretoda.io.files import write_text
 from paretoda.models.backbones import BACKBONES
 from paretoda.models.classifier import Classifier, join_classifiers
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
@@ -36,6 +38,7 @@ from paretoda.tasks.classification.evaluation import (
     evaluate_data,
     make_pictures,
     measure_probabilities,
+    measure_snapshot,
     open_benchmark,
     predict_data,
     prediction_rows,
@@ -45,7 +48,7 @@ from paretoda.tasks.classification.inputs import ClassificationInputs, open_inpu
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
-from paretoda.types import Model, Progress, Snapshot
+from paretoda.types import Model, Objective, Progress, Snapshot
 
 
 class Classification(Task[ClassificationInputs, ClassificationPredictor]):
@@ -162,6 +165,15 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         models = {"chosen": run.model, "last": run.last}
         probabilities = {kind: model.probabilities(data.test.samples) for kind, model in models.items()}
         return measure_probabilities(probabilities, data.test)
+
+    def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
+        """Return how far propagation has trusted its neighbours, where it has not trusted them fully."""
+        sentences = [part.describe_trust() for part in objectives if isinstance(part, Propagation)]
+        return [sentence for sentence in sentences if sentence is not None]
+
+    def measure_candidate(self, snapshot: Snapshot, pair: Pair, data: BenchData) -> dict[str, float]:
+        """Measure the accuracy of a candidate on the whole target."""
+        return {"oracle_accuracy": measure_snapshot(snapshot, pair, data.test)}
 
 
 def _frozen_scaling(inputs: ClassificationInputs, transform: Any) -> FeatureTransform | None:
