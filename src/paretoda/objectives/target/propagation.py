@@ -83,8 +83,9 @@ def sharpen_to(probabilities: Tensor, confidence: float) -> Tensor:
 def measure_graph(one: Tensor, other: Tensor, labels: Tensor, places: Tensor, shares: Tensor) -> float:
     """Share of the disagreement of two independent voters that neighbours could settle; 0 and below: none of it.
 
-    It is 1 where the voters agree on all samples; otherwise it is (h - a) / (1 - a). The share a of samples on which the voters agree estimates how good a vote is. Where they
-    agree, the label is mostly right; h is the share of these samples whose neighbours have the same label.
+    It is 1 where the voters agree on all samples; otherwise it is (h - a) / (1 - a). The share a of samples on which
+    the voters agree estimates how good a vote is. Where they agree, the label is mostly right; h is the share of these
+    samples whose neighbours have the same label.
 
     Args:
         one: Probabilities by the first voter, shape (n, K).
