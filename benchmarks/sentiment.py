@@ -40,16 +40,21 @@ def download(folder: Path) -> Path:
     return next(folder.glob("*.tar.gz"))
 
 
+def read_member(archive: tarfile.TarFile, ending: str) -> bytes:
+    """Return the content of the first file of an archive whose name has this ending."""
+    file = archive.extractfile(next(each for each in archive.getmembers() if each.name.endswith(ending)))
+    assert file is not None
+    return file.read()
+
+
 def read_sentences(archive: Path) -> dict[str, tuple[list[str], np.ndarray]]:
     """Return domain -> sentences and labels (0 negative, 1 positive), at most `MOST`, drawn with a fixed seed."""
     with tarfile.open(archive) as outer:
-        inner = next(member for member in outer.getmembers() if member.name.endswith("hutto_ICWSM_2014.tar.gz"))
-        content = outer.extractfile(inner).read()
+        content = read_member(outer, "hutto_ICWSM_2014.tar.gz")
     found, rng = {}, np.random.default_rng(0)
     with tarfile.open(fileobj=io.BytesIO(content)) as files:
         for domain, name in FILES.items():
-            member = next(each for each in files.getmembers() if each.name.endswith(f"/{name}_GroundTruth.txt"))
-            lines = files.extractfile(member).read().decode("latin-1").splitlines()
+            lines = read_member(files, f"/{name}_GroundTruth.txt").decode("latin-1").splitlines()
             rows = [line.split("\t") for line in lines]
             ratings = np.array([float(row[1]) for row in rows])
             kept = rng.permutation(np.flatnonzero(np.abs(ratings) > RATED))[:MOST]
