@@ -113,6 +113,18 @@ def test_regrets_are_differences_to_the_best_candidate(tmp_path):
     assert not any(rule in found["regrets"]["pairs"] for rule in ("im+dev", "im+mixval"))
 
 
+def test_selective_labels_have_a_row_for_every_number_of_components(tmp_path):
+    (tmp_path / "pacs").mkdir()
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % 3
+    for domain in ("art_painting", "cartoon"):
+        x = 4 * np.eye(6)[y] + rng.normal(size=(60, 6))
+        np.savez(tmp_path / "pacs" / f"{domain}-effnetlite0.npz", x=x, y=y)
+    (found,) = _run("spl_components.py", "--data", str(tmp_path), "--tasks", "pacs A-C").values()
+    assert list(found)[-2:] == ["256", "128 + 64 + 32"]
+    assert min(found.values()) > 90
+
+
 @pytest.mark.usefixtures("importable")
 def test_sentences_with_clear_ratings_become_vectors_and_labels(tmp_path):
     import sentiment

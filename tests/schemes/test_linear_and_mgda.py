@@ -47,3 +47,12 @@ def test_normalised_mgda_does_not_depend_on_the_scale_of_a_loss():
     assert one / np.linalg.norm(one) == pytest.approx(two / np.linalg.norm(two), abs=1e-9)
     with pytest.raises(ValueError, match="normalise must be one of"):
         MGDA(normalise="l3")(problem_of(rows, None, np.ones(3)))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("normalise", ["none", "l2", "loss", "loss+"])
+def test_an_objective_without_a_gradient_has_no_say_in_mgda(normalise):
+    gram = np.array([[2.0, -0.5, 0.0], [-0.5, 1.0, 0.0], [0.0, 0.0, 0.0]])
+    alpha = MGDA(normalise)(Problem(gram, [0.7, 0.2, 1e-8])).alpha
+    assert alpha[2] == 0
+    assert alpha[:2] == pytest.approx(MGDA(normalise)(Problem(gram[:2, :2], [0.7, 0.2])).alpha)
+    assert MGDA(normalise)(Problem(np.zeros((3, 3)), np.ones(3))).alpha == pytest.approx([1 / 3] * 3)

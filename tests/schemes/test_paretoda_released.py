@@ -37,6 +37,22 @@ def test_the_target_is_found_by_its_role():
     assert extra == pytest.approx([0, 1 / 3, 1 / 3])
 
 
+@pytest.mark.parametrize(
+    ("roles", "expected"),
+    [
+        (("source", "alignment"), [1, 1]),
+        (("source", "alignment", "target", "propagation"), [1, 1, 0, 0]),
+        (("source", "propagation", "alignment"), [1, 0, 1]),
+        (("one", "two"), [1, 0]),
+    ],
+)
+def test_no_target_loss_gets_the_plain_gradient_and_the_alignment_always_does(roles, expected):
+    size = len(roles)
+    problem = Problem(np.eye(size), np.ones(size), Guide(np.ones(size), square=1.0), roles)
+    extra = ParetoReleased()(problem).alpha - ParetoReleased(extra=False)(problem).alpha
+    assert (size * extra).tolist() == pytest.approx(expected)
+
+
 def test_the_programme_can_be_empty_and_that_is_counted():
     rows = np.array([[1.0, 0.0], [-0.9, 0.1]])
     problem = problem_of(rows, np.array([1.0, -20.0]), np.ones(2))

@@ -10,10 +10,13 @@ import numpy as np
 from paretoda.core.linear_program import maximise
 from paretoda.core.problem import Move, Problem, Vector, Weights
 
+_PLAIN = ("source", "alignment")
+"""Roles of the objectives whose plain gradients the script adds."""
+
 
 @dataclass(frozen=True)
 class ParetoReleased:
-    """A descent programme with the guide as a constraint, plus the plain gradients of all but the target loss.
+    """A descent programme with the guide as a constraint, plus the plain gradients of source and alignment.
 
     The script's guided branch requires L_val > 1e-3, but its L_val is minus a mutual information, so it never runs.
     What runs is max 1ᵀAw over the simplex subject to Aw >= 0 and b·w >= min(max b, 0); the step then is m Σ w_i g_i
@@ -54,7 +57,8 @@ class ParetoReleased:
 
 
 def _all_but_target(problem: Problem) -> Vector:
-    """1 for every objective but the target loss (by its role; without roles the last one)."""
-    if "target" in problem.roles:
-        return np.array([float(role != "target") for role in problem.roles])
+    """1 for source and alignment, 0 for target losses; without such roles the last objective is the target loss."""
+    plain = np.array([float(role in _PLAIN) for role in problem.roles])
+    if plain.any():
+        return plain
     return np.array([1.0] * (problem.size - 1) + [0.0])
