@@ -133,6 +133,21 @@ def test_every_scheme_runs(arrays, scheme):
     assert len(run.history) == 6
 
 
+@pytest.mark.parametrize("losses", ["im", "none", "mcc+propagation"])
+def test_the_guide_tcm_asks_for_its_loss(arrays, losses):
+    x, y, t, _ = arrays
+    with pytest.raises(SettingsError, match="the guide 'tcm' uses the discriminators of the target loss 'tcm': add it"):
+        adapt((x, y), t, guide="tcm", target_loss=losses, steps=2)
+    adapt((x, y), t, guide="tcm", target_loss=losses, scheme="linear", steps=2, select="last", reference=False)
+
+
+def test_the_guide_tcm_finds_its_loss_at_any_place(arrays):
+    x, y, t, _ = arrays
+    settings = {"steps": 2, "batch_size": 16, "bottleneck": 8, "select": "last", "reference": False}
+    run = adapt((x, y), t, guide="tcm", target_loss="propagation+tcm", members=1, **settings)
+    assert run.history[0]["guide_loss"] >= 0
+
+
 @pytest.mark.parametrize("guide", GUIDES)
 def test_every_guide_guides(arrays, guide):
     x, y, t, _ = arrays
@@ -193,8 +208,24 @@ def test_directories_that_cannot_be_used_are_refused(files, small):
         adapt(files / "source.npz", files / "target.npz", files / "source.npz", **small)
     with pytest.raises(RunError, match=r"config\.toml is missing"):
         adapt(out=files / "nowhere", resume=True)
-    with pytest.raises(SettingsError, match="a resumed run keeps its settings; leave out steps"):
-        adapt(out=files / "run", resume=True, steps=3)
+    steps = small["steps"]
+    with pytest.raises(SettingsError, match=rf"a resumed run keeps its settings; leave out steps \({steps}, not 3\)$"):
+        adapt(out=files / "run", resume=True, **{**small, "steps": 3, "seed": 5})
+
+
+@pytest.mark.parametrize("given", [{"method": "dann+mcc"}, {"preset": "paper", "method": "cdan-e"}])
+def test_the_same_settings_may_be_given_again_when_a_run_is_resumed(files, small, given):
+    def stop(taken, _report):
+        if taken == 12:
+            raise KeyboardInterrupt
+
+    data, settings = (files / "source.npz", files / "target.npz"), {**small, **given, "checkpoint_every": 5}
+    whole = adapt(*data, **settings)
+    with pytest.raises(KeyboardInterrupt):
+        adapt(*data, files / "run", after=[stop], **settings)
+    with pytest.raises(SettingsError, match=r"leave out target_loss \((mcc|tcm), not none\)"):
+        adapt(*data, files / "run", resume=True, **{**settings, "method": given["method"].partition("+")[0] + "+none"})
+    assert states_equal(adapt(*data, files / "run", resume=True, **settings).model, whole.model)
 
 
 def test_bad_settings_get_one_sentence(files):

@@ -36,6 +36,10 @@ if TYPE_CHECKING:
 _SINGLE_PROCESS_SETTINGS = ("accumulate", "checkpoint_activations", "compile", "members")
 """They run layers at times when these do not know that the batch is split over processes."""
 _DIVERSE_LOSSES = ("tcm", "im")
+_TCM_GUIDE = (
+    "the guide 'tcm' uses the discriminators of the target loss 'tcm': add it, as in --target-loss tcm+propagation, or "
+    "take another --guide"
+)
 _VOTERS = 5
 """Networks of a run whose target loss lets them vote (docs/decisions/0008)."""
 _SMALLEST_SHARE = 1e-3
@@ -144,11 +148,13 @@ def assemble_step(
         make_guide: Makes the guide, where the scheme reads one; None: the task has no guides.
 
     Raises:
-        SettingsError: The scheme reads a guide and the task has none.
+        SettingsError: The scheme reads a guide, and the task has none or it needs a loss that the run does not have.
     """
     scheme = make_scheme(settings)
     if reads_guide(scheme) and make_guide is None:
         raise SettingsError(f"the scheme {settings.scheme!r} needs a guide, which this task does not have")
+    if reads_guide(scheme) and settings.guide == "tcm" and "tcm" not in settings.target_losses.values():
+        raise SettingsError(_TCM_GUIDE)
     guide = make_guide() if make_guide is not None and reads_guide(scheme) else None
     networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
     for network in networks:

@@ -373,6 +373,11 @@ class Settings(BaseModel):
         return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
     @property
+    def guide_part(self) -> str:
+        """Name of the objective that the guide may share networks with: the one with the same loss, or "target"."""
+        return next((part for part, loss in self.target_losses.items() if loss == self.guide), "target")
+
+    @property
     def candidate_every(self) -> int:
         """Steps between candidates for the final model."""
         return self.evaluate_every or max(1, self.steps // 10)

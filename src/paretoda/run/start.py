@@ -14,6 +14,7 @@ from paretoda.models.backbones.user_module import consent
 from paretoda.run.backbone_choice import resolve_backbone
 from paretoda.run.build import check_machine
 from paretoda.run.directory.directory import RunDirectory
+from paretoda.run.presets import PRESET
 from paretoda.run.settings import Settings, source_only
 from paretoda.run.tracking import check_tracker
 from paretoda.training.checkpoint import has_checkpoint
@@ -146,14 +147,33 @@ def _check_request(
 def _read_resumed(
     directory: RunDirectory, changes: Mapping[str, Any], make_settings: MakeSettings
 ) -> tuple[Settings, dict[str, str]]:
-    """Return settings and inputs of the run that is resumed."""
+    """Return settings and inputs of the run that is resumed; settings may be given again if they are the same."""
     settings, given = directory.read_config()
-    changed = {name: value for name, value in changes.items() if (name, value) != ("task", settings.task)}
-    if fixed := [name for name in changed if name not in _CHANGEABLE]:
-        raise SettingsError(f"a resumed run keeps its settings; leave out {', '.join(fixed)}")
+    wanted = _repeat_settings(settings, changes, make_settings)
+    differing = [name for name in type(settings).model_fields if getattr(wanted, name) != getattr(settings, name)]
+    if fixed := [name for name in differing if name not in _CHANGEABLE]:
+        values = ", ".join(f"{name} ({getattr(settings, name)}, not {getattr(wanted, name)})" for name in fixed)
+        raise SettingsError(f"a resumed run keeps its settings; leave out {values}")
     if directory.model.exists():
         raise RunError(f"the run in {directory.path} is finished; use it, or start again with --overwrite")
-    return make_settings({**settings.model_dump(), **changed}), given
+    return make_settings({**settings.model_dump(), **{name: getattr(wanted, name) for name in differing}}), given
+
+
+def _repeat_settings(settings: Settings, changes: Mapping[str, Any], make_settings: MakeSettings) -> Settings:
+    """Return what the settings of a run would be with those that are given again.
+
+    Args:
+        settings: Settings of the run, with resolved names of backbone, weights and teachers.
+        changes: Settings that the user gives; a preset must have all others beside it that the run was started with.
+        make_settings: Makes and checks settings.
+    """
+    kept = {} if PRESET in changes else settings.model_dump()
+    if "+" in str(changes.get("method", "")):
+        kept.pop("target_loss", None)
+    wanted = make_settings({**kept, **changes})
+    if {"backbone", "backbone_weights", PRESET} & set(changes):
+        wanted = resolve_backbone(wanted)
+    return wanted.model_copy(update={"teachers": tuple(map(_describe, wanted.teachers))})
 
 
 def _find_data(given: Mapping[str, str], domain: str) -> str | None:

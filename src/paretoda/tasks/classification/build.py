@@ -127,7 +127,7 @@ def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
             settings.guide,
             features=width,
             classes=classes,
-            target_loss=objectives.get("target"),
+            target_loss=objectives.get(settings.guide_part),
             options=settings.part_options["guide"],
         )
 

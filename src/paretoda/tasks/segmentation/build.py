@@ -166,7 +166,7 @@ def build(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
             settings.guide,
             features=model.width,
             classes=len(pair.classes),
-            target_loss=objectives.get("target"),
+            target_loss=objectives.get(settings.guide_part),
             options={"most": _GUIDE_PIXELS, **settings.part_options["guide"]},
         )
 
