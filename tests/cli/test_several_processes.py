@@ -11,7 +11,8 @@ import pytest
 from cli.processes import Ended, ended, environment, rows_of, start
 from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
-SETTINGS = ("--steps", 12, "--evaluate-every", 6, "--checkpoint-every", 3, "--bottleneck", 8, "--batch-size", 9, "--members", 1)
+SMALL = ("--bottleneck", 8, "--batch-size", 9, "--members", 1)
+SETTINGS = ("--steps", 12, "--evaluate-every", 6, "--checkpoint-every", 3, *SMALL)
 LOSES_ONE = """
 import os, signal, sys
 from paretoda.cli import main
