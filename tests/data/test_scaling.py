@@ -97,3 +97,11 @@ def test_the_number_of_components_grows_with_the_classes() -> None:
     assert PairSettings(components=None).count_components(65) == 260
     assert PairSettings(components=0).count_components(65) == 0
     assert PairSettings(components=50).count_components(65) == 50
+
+
+def test_features_that_float32_cannot_square_are_not_left_unscaled():
+    huge = np.full((4, 2), 1e20, dtype=np.float32)
+    for pair in ((huge, X[:4, :2]), (X[:4, :2], -huge)):
+        with pytest.raises(DataError, match=r"the features reach 1e\+20, .* leave out --scaling none"):
+            fit_scaling("none", *pair)
+        assert all(transform.evaluate(pair[0]).isfinite().all() for transform in fit_scaling("per-domain", *pair))

@@ -15,6 +15,8 @@ from paretoda.data.settings import Scaling
 from paretoda.errors import DataError
 
 _CONSTANT = 1e-6  # a deviation below this share of the values is rounding of float32
+_LARGEST = 1e12
+"""Largest feature that may stay unscaled: float32 holds the squares of numbers up to 1e19."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +92,9 @@ def fit_scaling(
         target: Features of the target's training part, shape (m, d).
         components: Number of principal components of the z-scores of both domains that are kept; 0, or d and more: the
             z-scores themselves.
+
+    Raises:
+        DataError: Features that are not scaled are too large for float32.
     """
     first, second = _fit_z_scores(scaling, source, target)
     if not 0 < components < source.shape[1]:
@@ -102,6 +107,12 @@ def _fit_z_scores(
     scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32]
 ) -> tuple[FeatureTransform, FeatureTransform]:
     if scaling == "none":
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in (source, target))
+        if largest > _LARGEST:
+            raise DataError(
+                f"the features reach {largest:.2g}, of which a network would see nothing but zeros behind its "
+                "normalisation; leave out --scaling none"
+            )
         both = identity_transform(source.shape[1])
         return both, both
     if scaling == "per-domain":
