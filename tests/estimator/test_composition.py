@@ -111,7 +111,7 @@ def test_a_search_chooses_without_target_labels(toy, small):
     search = GridSearchCV(model, grid, scoring=scorer("im"), cv=2, error_score="raise")
     search.fit(toy.x, toy.y, sample_domain=toy.domain)
     assert search.best_params_["paretodaclassifier__lr"] == 0.05
-    assert search.best_estimator_[-1].run_.settings.target_loss == "mcc+propagation"
+    assert search.best_estimator_[-1].run_.settings.target_loss == "mcc+propagation"  # auto, on features
 
 
 @pytest.mark.slow

@@ -157,7 +157,10 @@ def test_the_command_takes_it_and_lists_all(files, tmp_path, capfd):
     assert "leave out --crops" in inside(*given, "--preset", "cdan").sentence
     end = inside(*given, "--preset", "mdd", *FLAGS, "--options", "alignment.hidden=8")
     assert end.code == 0, end.err
-    assert "leave out preset" in inside("adapt", "--out", tmp_path / "run", "--resume", "--preset", "cdan").sentence
+    assert (
+        "leave out method (mdd, not cdan-e), options"
+        in inside("adapt", "--out", tmp_path / "run", "--resume", "--preset", "cdan").sentence
+    )
     written = read_toml(tmp_path / "run" / "config.toml")
     assert (written["method"], written["scheme"], written["steps"], written["lr"]) == ("mdd", "linear", 6, 0.004)
     listed = inside("list", "presets", "--json").last_line["presets"]

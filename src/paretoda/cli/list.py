@@ -118,14 +118,17 @@ def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
     """Return name -> line of a table that every task has its own of, and the default."""
     from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
     from paretoda.evaluation.validators import ENSEMBLE
-    from paretoda.tasks import find_task
+    from paretoda.tasks import CLASSIFICATION, find_task
     from paretoda.tasks.settings import make_settings
 
     tables = find_task(task).tables
     lines = {
         "methods": lambda: _describe(tables.methods),
         "schemes": lambda: _describe(tables.schemes),
-        "target-losses": lambda: _describe(tables.target_losses),
+        "target-losses": lambda: {
+            **({"auto": "MCC for features, TCM for images."} if task == CLASSIFICATION else {}),
+            **_describe(tables.target_losses),
+        },
         "guides": lambda: _describe(tables.guides),
         "validators": lambda: {
             "ensemble": f"The mean rank of {', '.join(ENSEMBLE)}.",

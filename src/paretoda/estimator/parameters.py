@@ -22,7 +22,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
     def __init__(  # noqa: PLR0913
         self,
         method: str = "dann",
-        target_loss: str = "mcc+propagation",
+        target_loss: str = "auto+propagation",
         scheme: str = "paretoda",
         guide: str = "agreement",
         *,

@@ -84,6 +84,7 @@ def build_step(
     Raises:
         SettingsError: A part refuses its options, or several processes cannot share the batches.
     """
+    settings = settings.for_data(pair.kind)
     check_kind(settings, pair.kind)
     try:
         with isolated_rng(device):

@@ -12,6 +12,7 @@ from paretoda.run.callbacks import Callbacks
 from paretoda.run.finish import finish_run, write_results
 from paretoda.run.reference import Reference
 from paretoda.run.result import Run
+from paretoda.run.settings import Settings
 from paretoda.run.start import MakeSettings, RunRequest, start_run
 from paretoda.run.task import Inputs, Task
 from paretoda.run.threads import limit_threads
@@ -44,13 +45,14 @@ def execute(
         settings, directory = started.settings, started.directory
         task = find_task(settings.task)
 
-        def open_and_build() -> tuple[Inputs, Step]:
+        def open_and_build() -> tuple[Inputs, Settings, Step]:
             device = pick_device(device_of_rank(settings.device, processes))
             opened = task.open(settings, started.source, started.target, device, callbacks, resuming=started.resumes)
-            return opened, build_step(task, settings, opened.pair, device, processes)
+            own = settings.for_data(opened.pair.kind)
+            return opened, own, build_step(task, own, opened.pair, device, processes)
 
         # The first process computes the features of a frozen backbone; the others read them from the cache.
-        inputs, step = run_on_all_ranks(processes, open_and_build, first_alone=settings.frozen)
+        inputs, settings, step = run_on_all_ranks(processes, open_and_build, first_alone=settings.frozen)
         run_on_all_ranks(processes, lambda: started.create_directory() if processes.rank == 0 else None)
         inputs = run_on_all_ranks(processes, lambda: task.prepare(settings, inputs, step, directory, callbacks))
         for note in describe_memory(settings, step.model):

@@ -24,6 +24,8 @@ from paretoda.run.part_options import check_parts, read_options
 
 _CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
 _MANY, _WIDE = 10**9, 10**6
+AUTOMATIC = "auto"
+"""Name of the target loss that depends on the data (`Settings.for_data`)."""
 """Upper bounds of step counts and of widths, above everything that time and memory allow."""
 
 
@@ -69,7 +71,9 @@ class Settings(BaseModel):
     )
     method: str = _setting("dann", "alignment of the domains (`paretoda list methods`)", often=True)
     target_loss: str = _setting(
-        "mcc+propagation", "losses on the unlabelled target (`paretoda list target-losses`)", often=True
+        "auto+propagation",
+        "losses on the unlabelled target (`paretoda list target-losses`); auto: mcc for features, tcm for images",
+        often=True,
     )
     scheme: str = _setting("paretoda", "how the losses are weighted (`paretoda list schemes`)", often=True)
     guide: str = _setting(
@@ -371,6 +375,20 @@ class Settings(BaseModel):
         """Names of the objectives on the target -> their losses: the first is "target", the others keep their names."""
         first, *others = self.target_loss.split("+")
         return {} if first == "none" else {"target": first, **{name: name for name in others}}
+
+    def for_data(self, kind: str) -> Settings:
+        """Return the settings with the target loss that "auto" means for such data: MCC for features, TCM for images.
+
+        Args:
+            kind: Kind of the data that the network reads.
+
+        Examples:
+            >>> Settings().for_data("features").target_loss
+            'mcc+propagation'
+        """
+        chosen = "mcc" if kind == "features" else "tcm"
+        names = [chosen if name == AUTOMATIC else name for name in self.target_loss.split("+")]
+        return self.model_copy(update={"target_loss": "+".join(names)})
 
     @property
     def guide_part(self) -> str:

@@ -10,7 +10,7 @@ from paretoda.errors import SettingsError
 from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.run.presets import PRESET, expand_preset, split_method
-from paretoda.run.settings import SETTINGS, Settings, parse_settings
+from paretoda.run.settings import AUTOMATIC, SETTINGS, Settings, parse_settings
 from paretoda.run.task import Task
 from paretoda.tasks import CLASSIFICATION, TASKS, find_task
 
@@ -85,7 +85,7 @@ def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
         if name in EXTERNAL_PREFIXES:
             raise ValueError(f"the backbone {name!r} lacks a name after the colon, as in {EXTERNAL_PREFIXES[name]}")
         return
-    if name in _names(kind, task):
+    if name in _names(kind, task) or (kind, name, task.name) == ("target loss", AUTOMATIC, CLASSIFICATION):
         return
     for other in map(find_task, TASKS):
         if name in _names(kind, other):
