@@ -221,6 +221,16 @@ def test_half_of_the_vote_are_selective_pseudo_labels_as_confident_as_the_predic
     assert (wanted.argmax(1) == answers).double().mean() > 0.95  # two thirds before the vote
 
 
+def test_wide_inputs_are_labelled_by_128_components_at_most():
+    generator = torch.Generator().manual_seed(5)
+    source, target = (torch.randn(40, 150, generator=generator) for _ in range(2))
+    labels = torch.arange(40) % 3
+    objective = Propagation(8, 3)
+    objective.refresh(_drawn(source, labels, target, labels, correct=20))
+    expected = label_selectively(*_numpy(source, labels, target), 3, components=(128, 64, 32))
+    assert torch.allclose(objective.selected(), torch.from_numpy(expected).float())
+
+
 def test_a_graph_that_does_not_know_the_classes_is_not_used():
     """Half of the inputs are topics: neighbours have the same topic, which says nothing of the class."""
     source, labels, target, answers = _blobs(noise=0.0)

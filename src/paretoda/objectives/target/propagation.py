@@ -14,6 +14,8 @@ from paretoda.types import Objective, Snapshot, Source, Target
 _DOUBTFUL, _SOUND = 0.35, 0.5
 """What `measure_graph` says of a graph that is not trusted at all, and of one that is trusted (docs/decisions/0008)."""
 _NOT_USED = "the loss 'propagation' was left out"
+_COMPONENTS = 128
+"""Largest number of components that selective pseudo-labels use, unless there are many classes."""
 _CLASS = 3
 """A class has at least so many times k samples in the target, on average."""
 
@@ -246,5 +248,5 @@ def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: 
     from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
-    views = spl.halve_components(source.shape[1], classes)
+    views = spl.halve_components(min(source.shape[1], max(_COMPONENTS, 4 * classes)), classes)
     return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))
