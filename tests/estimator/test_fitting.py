@@ -107,8 +107,10 @@ def test_source_rows_are_scaled_as_in_training(toy, small):
     assert not np.allclose(joint[toy.domain > 0], model.transform(toy.x[toy.domain > 0]))
     assert np.allclose(joint, ParetoDATransformer(**small).fit_transform(toy.x, toy.y, toy.domain))
     third = ParetoDATransformer(**small).fit_transform(toy.x[toy.domain > 0], toy.y[toy.domain > 0], toy.xt)
-    assert third.shape == (90, 5 * 8)  # five members
-    assert len(model.get_feature_names_out()) == 5 * 8
+    assert third.shape == (90, 8)
+    several = ParetoDATransformer(**small, members=3).fit(toy.x, toy.y, toy.domain)
+    assert several.transform(toy.x, toy.domain).shape == (len(toy.x), 3 * 8)
+    assert len(several.get_feature_names_out()) == 3 * 8
     assert list(model.get_feature_names_out()[:2]) == ["paretodatransformer0", "paretodatransformer1"]
 
 

@@ -10,7 +10,7 @@ import torch
 from paretoda.errors import SettingsError
 from paretoda.models.ensemble import MeanHead
 from paretoda.objectives.target.propagation import Propagation
-from paretoda.run.build import build_step, count_members
+from paretoda.run.build import build_step
 from paretoda.run.callbacks import NO_CALLBACKS
 from paretoda.tasks import find_task
 from paretoda.tasks.settings import make_settings
@@ -127,16 +127,6 @@ def test_members_follow_one_vote_on_their_mean_prediction():
     alone.load_state_dict(one.state_dict())
     alone.refresh(snapshot)
     assert torch.equal(alone.wanted(), one.wanted())
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [({}, 5), ({"members": 2}, 2), ({"target_loss": "tcm"}, 1), ({"scheme": "hypernetwork"}, 1)],
-)
-def test_several_members_are_the_default_where_they_vote(values, expected):
-    settings, pair = _open(**values)
-    assert len(build_step(TASK, settings, pair, CPU).members) == expected
-    assert count_members(settings, "images") == (2 if "members" in values else 1)
 
 
 def test_a_restored_step_goes_on_as_if_it_had_not_stopped():

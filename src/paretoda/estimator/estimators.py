@@ -205,7 +205,7 @@ class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Ada
         guide: Loss on held-out target data that guides the weights.
         random_state: Seed of the run; a generator or None draws one.
         bottleneck: Number of features of each network; those of several members are side by side.
-        members: Number of networks; 5 by default.
+        members: Number of networks.
 
     Example:
         >>> import numpy as np

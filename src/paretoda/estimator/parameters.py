@@ -57,7 +57,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         reference: bool | None = None,
         random_state: int | np.random.RandomState | None = 0,
         split_seed: int | None = None,
-        members: int | None = None,
+        members: int = 1,
         device: str = "auto",
         precision: str = "32",
         deterministic: bool = False,

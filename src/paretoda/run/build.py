@@ -40,8 +40,6 @@ _TCM_GUIDE = (
     "the guide 'tcm' uses the discriminators of the target loss 'tcm': add it, as in --target-loss tcm+propagation, or "
     "take another --guide"
 )
-_VOTERS = 5
-"""Networks of a run whose target loss lets them vote (docs/decisions/0008)."""
 _SMALLEST_SHARE = 1e-3
 """Smallest share of a class in the prior of target losses."""
 _PRIORS = ("source", "estimated", "uniform")
@@ -88,7 +86,7 @@ def build_step(
     check_kind(settings, pair.kind)
     try:
         with isolated_rng(device):
-            step = _build_members(task, settings, pair, device, count_members(settings, pair.kind, processes))
+            step = _build_members(task, settings, pair, device)
         if processes.size == 1:
             return step
         check_batch_split(settings, pair, step.guide is not None, processes)
@@ -102,25 +100,11 @@ def build_step(
         raise
 
 
-def count_members(settings: Settings, kind: str, processes: Processes = SINGLE_PROCESS) -> int:
-    """Return the number of networks: several by default where their vote is a target loss and they are cheap.
-
-    Args:
-        settings: Settings of the run.
-        kind: Kind of the data that the network reads.
-        processes: Processes that share the batches.
-    """
-    if settings.members is not None:
-        return settings.members
-    votes = "propagation" in settings.target_losses.values() and settings.scheme != "hypernetwork"
-    return _VOTERS if votes and kind == "features" and processes.size == 1 else 1
-
-
-def _build_members(task: Task[Any, Any], settings: Settings, pair: Pair, device: torch.device, count: int) -> Step:
+def _build_members(task: Task[Any, Any], settings: Settings, pair: Pair, device: torch.device) -> Step:
     """Build the step of every member, as for a run with its seed and this split, and join them."""
-    if count == 1:
+    if settings.members == 1:
         return task.build(settings, pair, device)
-    seeds = [settings.seed + index for index in range(count)]
+    seeds = [settings.seed + index for index in range(settings.members)]
     pairs = [replace(pair, settings=replace(pair.settings, seed=seed)) for seed in seeds]
     steps = [
         task.build(settings.model_copy(update={"seed": seed, "members": 1}), own, device)
@@ -255,7 +239,7 @@ def check_kind(settings: Settings, kind: str) -> None:
         settings: Settings of the run.
         kind: Kind of the data that the network reads: "features", or images of some sort.
     """
-    if kind != "features" and (settings.members or 1) > 1:
+    if kind != "features" and settings.members > 1:
         raise SettingsError(
             "--members is for feature data: take --frozen, or train runs with several seeds and give them to --with"
         )
@@ -268,7 +252,7 @@ def check_batch_split(settings: Settings, pair: Pair, guided: bool, processes: P
     size, count = pair.settings.batch_size, processes.size
     for name in _SINGLE_PROCESS_SETTINGS if count > 1 else ():
         value = getattr(settings, name)
-        if value is True or (value or 1) > 1:
+        if value is True or value > 1:
             option = name.replace("_", "-")
             raise SettingsError(f"--{option} is for one process: leave it out, or start without torchrun")
     if size < count:

@@ -223,9 +223,9 @@ class Settings(BaseModel):
     split_seed: int | None = _setting(
         None, "seed of the choice of held-out samples; --seed if not given", ge=0, lt=2**63
     )
-    members: int | None = _setting(
-        None,
-        "networks on feature data that predict together, with seeds from --seed on; 5 for 'propagation', else 1",
+    members: int = _setting(
+        1,
+        "networks on feature data that predict together, with seeds from --seed on",
         ge=1,
         le=1000,
         often=True,
@@ -312,7 +312,7 @@ class Settings(BaseModel):
             "calibrate": bool(self.calibrate),
         }
         given = [f"--{name}" for name, differs in changed.items() if differs]
-        if (self.members or 1) > 1 and self.scheme == "hypernetwork":
+        if self.members > 1 and self.scheme == "hypernetwork":
             raise ValueError("the scheme 'hypernetwork' trains one network for all preferences; leave out --members")
         if given and _is_strategy(self.scheme):
             raise ValueError(f"the scheme {self.scheme!r} compares no gradients; leave out {', '.join(given)}")
