@@ -12,7 +12,7 @@ from paretoda.core.options import join_words
 
 ENSEMBLE = ("im", "mixval", "mano")
 """The vote: `im` scores the balance and `mano` the size of the predictions, `mixval` the behaviour of the model between
-samples. DEV left the vote: its own choices cost 1.9 points on average and up to 10 on the development tasks
+samples. DEV left the vote: its own choices cost 1.9 points on average and up to 20 on the development tasks
 (`benchmarks/regrets.py`, docs/results.md). The others repeat one of these, do not use the target (`source-risk`) or
 favour collapse (`entropy`, `snd`)."""
 COMPARABLE = ("im", "bnm", "corr-c", "mixval")

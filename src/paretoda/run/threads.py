@@ -12,7 +12,7 @@ from paretoda.distributed.cores import free_cores
 
 @contextmanager
 def limit_threads(kind: str, wanted: int | None) -> Iterator[None]:
-    """Inside, torch uses as many threads as such data can feed; afterwards as many as before.
+    """Inside, torch and NumPy use as many threads as such data can feed; afterwards as many as before.
 
     Feature vectors feed one thread: their matrices are small, and threads that wait for each other spin, which costs
     six times the time where another program uses the other core. Images feed the cores that are free to this process,
@@ -22,9 +22,13 @@ def limit_threads(kind: str, wanted: int | None) -> Iterator[None]:
         kind: Kind of the data that the network reads, "features" or images of some sort.
         wanted: Number of threads that the user asks for; None: this rule.
     """
+    from threadpoolctl import threadpool_limits  # noqa: PLC0415  (a dependency of scikit-learn)
+
     before = torch.get_num_threads()
-    torch.set_num_threads(wanted or (1 if kind == "features" else min(before, free_cores())))
+    count = wanted or (1 if kind == "features" else min(before, free_cores()))
+    torch.set_num_threads(count)
     try:
-        yield
+        with threadpool_limits(count, user_api="blas"):
+            yield
     finally:
         torch.set_num_threads(before)

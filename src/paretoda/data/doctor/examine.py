@@ -191,7 +191,7 @@ def examine(
         if settings.least_target <= len(theirs) < _COMFORTABLE:
             text = (
                 f"The target has only {len(theirs)} samples; collect more where you can, and compare with --method "
-                "source-only: with 150 samples adaptation gained nothing in our own tests (docs/results.md)."
+                "source-only: gains are smaller with few samples (docs/results.md, Small targets)."
             )
             found.append(Finding("warning", "target", text))
     if ours is not None and theirs is not None:
