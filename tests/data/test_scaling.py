@@ -74,12 +74,32 @@ def test_components_are_of_both_domains_and_survive_a_file() -> None:
     assert torch.equal(first.axes, second.axes)
     assert first.width == 2
     assert first.evaluate(X).shape == (50, 2)
-    z_scores = fit_scaling("per-domain", X, Z)
-    assert torch.allclose(second.evaluate(Z), z_scores[1].evaluate(Z) @ first.axes)
+    z_scores = fit_scaling("per-domain", X, Z)[1].evaluate(Z)
+    unit = z_scores / z_scores.square().sum(1, keepdim=True).sqrt()
+    assert torch.allclose(second.evaluate(Z), unit @ first.axes, atol=1e-6)
     again = transform_from_json(json.loads(json.dumps(first.to_json())), first.tensors())
     assert torch.equal(again.evaluate(X), first.evaluate(X))
     for enough in (0, 4, 99):
         assert all(transform.axes is None for transform in fit_scaling("per-domain", X, Z, components=enough))
+
+
+def test_components_of_a_sample_do_not_depend_on_the_length_of_its_z_scores() -> None:
+    first, _ = fit_scaling("per-domain", X, Z, components=2)
+    mean = first.mean.numpy()
+    longer = (mean + 1000 * (X - mean)).astype(np.float32)
+    assert torch.allclose(first.evaluate(longer), first.evaluate(X), atol=1e-4)
+    assert torch.equal(first.evaluate(mean[None]), torch.zeros(1, 2))  # no length to divide by
+
+
+def test_a_file_without_the_mark_of_unit_rows_is_read_as_it_was_written() -> None:
+    first, _ = fit_scaling("per-domain", X, Z, components=2)
+    older = {name: value for name, value in first.to_json().items() if name != "unit_rows"}
+    assert older != first.to_json()
+    assert first.axes is not None
+    read = transform_from_json(older, first.tensors())
+    assert torch.allclose(read.evaluate(X), fit_z_scores(X).evaluate(X) @ first.axes)
+    with pytest.raises(DataError, match="cannot be read"):
+        transform_from_json({**older, "unit_rows": "yes"}, first.tensors())
 
 
 @pytest.mark.parametrize("axes", [torch.ones(3, 2), torch.ones(4, 3), torch.ones(4, 2).double(), None])
@@ -94,7 +114,7 @@ def test_axes_that_do_not_fit_are_refused(axes: torch.Tensor | None) -> None:
 
 def test_the_number_of_components_grows_with_the_classes() -> None:
     assert PairSettings(components=None).count_components(7) == 128
-    assert PairSettings(components=None).count_components(65) == 260
+    assert PairSettings(components=None).count_components(65) == 780
     assert PairSettings(components=0).count_components(65) == 0
     assert PairSettings(components=50).count_components(65) == 50
 

@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
+from torch.nn import functional
 
 from paretoda.data.samples import Raw
 from paretoda.data.settings import Scaling
@@ -27,11 +28,14 @@ class FeatureTransform:
         mean: Means, shape (d,), float32.
         std: Deviations, shape (d,), float32, 1 where the feature is constant.
         axes: Matrix that the z-scores are multiplied by, shape (d, k), float32; None: they stay as they are.
+        unit_rows: Whether the z-scores of a sample are divided by their length first, so that a sample with a few huge
+            values (a rare word in a short text) counts no more than others.
     """
 
     mean: Tensor
     std: Tensor
     axes: Tensor | None = None
+    unit_rows: bool = False
 
     @property
     def width(self) -> int:
@@ -54,18 +58,37 @@ class FeatureTransform:
             raise DataError(
                 f"the samples have the shape {tuple(x.shape)[1:]}, the model takes {len(self.mean)} features"
             )
-        scores = (x - self.mean) / self.std
-        return scores if self.axes is None else scores @ self.axes
+        return scale_features(x, self.mean, self.std, self.axes, unit_rows=self.unit_rows)
 
     def to_json(self) -> dict[str, Any]:
         """Return what `transform_from_json` needs besides the tensors."""
         components = {} if self.axes is None else {"components": self.width}
-        return {"kind": "features", "width": len(self.mean), **components}
+        unit_rows = {"unit_rows": True} if self.unit_rows else {}
+        return {"kind": "features", "width": len(self.mean), **components, **unit_rows}
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors to be stored with the model."""
         axes = {} if self.axes is None else {"axes": self.axes}
         return {"mean": self.mean, "std": self.std, **axes}
+
+
+def scale_features(x: Tensor, mean: Tensor, std: Tensor, axes: Tensor | None, *, unit_rows: bool) -> Tensor:
+    """Return the z-scores of features, of length 1 where asked for, onto the axes where there are any.
+
+    Args:
+        x: Features, shape (n, d).
+        mean: Means, shape (d,).
+        std: Deviations, shape (d,).
+        axes: Matrix that the z-scores are multiplied by, shape (d, k); None: they stay as they are.
+        unit_rows: Whether the z-scores of each sample are divided by their length.
+
+    Examples:
+        >>> scale_features(torch.tensor([[3.0, 4.0]]), torch.zeros(2), torch.ones(2), None, unit_rows=True)
+        tensor([[0.6000, 0.8000]])
+    """
+    scores = (x - mean) / std
+    scores = functional.normalize(scores, dim=1) if unit_rows else scores
+    return scores if axes is None else scores @ axes
 
 
 def identity_transform(width: int) -> FeatureTransform:
@@ -90,8 +113,8 @@ def fit_scaling(
         scaling: Whose mean and deviation are used.
         source: Features of the source's training part, shape (n, d).
         target: Features of the target's training part, shape (m, d).
-        components: Number of principal components of the z-scores of both domains that are kept; 0, or d and more: the
-            z-scores themselves.
+        components: Number of principal components of both domains' z-scores, divided by their lengths, that are kept;
+            0, or d and more: the z-scores themselves.
 
     Raises:
         DataError: Features that are not scaled are too large for float32.
@@ -99,6 +122,7 @@ def fit_scaling(
     first, second = _fit_z_scores(scaling, source, target)
     if not 0 < components < source.shape[1]:
         return first, second
+    first, second = replace(first, unit_rows=True), replace(second, unit_rows=True)
     axes = principal_axes(torch.cat([first.evaluate(source), second.evaluate(target)]), components)
     return replace(first, axes=axes), replace(second, axes=axes)
 

@@ -255,11 +255,13 @@ def transform_from_json(data: Mapping[str, Any], tensors: Mapping[str, Tensor]) 
     try:
         kind = fields.pop("kind")
         if kind == "features":
-            transform = FeatureTransform(tensors["mean"], tensors["std"], tensors.get("axes"))
+            unit_rows = fields.get("unit_rows", False)
+            transform = FeatureTransform(tensors["mean"], tensors["std"], tensors.get("axes"), unit_rows is True)
             shapes = [(fields["width"],)] * 2 + [(fields["width"], fields.get("components"))]
             stored = [transform.mean, transform.std, *([] if transform.axes is None else [transform.axes])]
             fits = all(t.dtype == torch.float32 and t.shape == shape for t, shape in zip(stored, shapes, strict=False))
-            if fits and (transform.axes is None) == ("components" not in fields):
+            known = isinstance(unit_rows, bool) and (transform.axes is None) == ("components" not in fields)
+            if fits and known:
                 return transform
         if kind == "images":
             numbers = {name: tuple(float(number) for number in fields[name]) for name in ("mean", "std")}

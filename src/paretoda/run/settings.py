@@ -145,7 +145,7 @@ class Settings(BaseModel):
     )
     components: int | None = _setting(
         None,
-        "principal components of features that the network reads; 0: all; 128, at least 4 per class, if not given",
+        "principal components of features that the network reads; 0: all; 128, at least 12 per class, if not given",
         ge=0,
         le=_WIDE,
         task=_CLASSIFICATION,

@@ -40,7 +40,7 @@ def image_transform(size: int, channels: int, augment: str = "none") -> ImageTra
 
 
 def features() -> ClassificationPredictor:
-    transform = FeatureTransform(torch.randn(7) * 5, torch.rand(7) + 0.5, torch.randn(7, 5))
+    transform = FeatureTransform(torch.randn(7) * 5, torch.rand(7) + 0.5, torch.randn(7, 5), unit_rows=True)
     model = make_model("mlp", (5,), 3, bottleneck=8, dropout=0.5)
     return ClassificationPredictor(CLASSES, transform, model, refiner=(Tcm(8, 3, width=4),), temperature=1.5)
 

@@ -248,5 +248,5 @@ def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: 
     from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
-    views = spl.halve_components(min(source.shape[1], max(_COMPONENTS, 4 * classes)), classes)
+    views = spl.halve_components(min(source.shape[1], max(_COMPONENTS, 12 * classes)), classes)
     return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))

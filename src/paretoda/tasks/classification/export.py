@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from paretoda.data.open.samples import open_samples
-from paretoda.data.scaling import FeatureTransform
+from paretoda.data.scaling import FeatureTransform, scale_features
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import RunError
 from paretoda.models.backbones.resnet import RESNETS
@@ -49,11 +49,11 @@ class ZScores(nn.Module):
         self.register_buffer("mean", transform.mean.clone())
         self.register_buffer("std", transform.std.clone())
         self.register_buffer("axes", None if transform.axes is None else transform.axes.clone())
+        self.unit_rows = transform.unit_rows
 
     def forward(self, features: Tensor) -> Tensor:
         """Scale features, shape (n, d), to what the network reads."""
-        scores = (features - self.mean) / self.std
-        return scores if self.axes is None else scores @ self.axes
+        return scale_features(features, self.mean, self.std, self.axes, unit_rows=self.unit_rows)
 
 
 class Pixels(nn.Module):
