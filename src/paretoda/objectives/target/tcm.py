@@ -169,8 +169,9 @@ class Tcm(Objective):
 
     @torch.no_grad()
     def refresh(self, snapshot: Snapshot) -> None:
-        """Compute the mean of ρ over the training part of the target."""
-        assert isinstance(self.marginal, WholeMarginal)
+        """Compute the mean of ρ over the training part of the target, where the loss takes that one."""
+        if not isinstance(self.marginal, WholeMarginal):
+            return
         target, device = snapshot.target, self.marginal.probabilities.device
         chunks = [slice(start, start + _AT_ONCE) for start in range(0, len(target.logits), _AT_ONCE)]
         found = [self.log_refined(target.features[rows].to(device), target.logits[rows].to(device)) for rows in chunks]
