@@ -3,6 +3,7 @@
 import csv
 import io
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from data.segmentation.conftest import Writer
@@ -10,6 +11,7 @@ from data.segmentation.conftest import Writer
 from paretoda.bench.contenders import plan
 from paretoda.bench.execute import execute_run
 from paretoda.bench.paper import list_paper_rows, make_paper_contenders
+from paretoda.bench.request import BenchRequest, describe_bench, plan_bench
 from paretoda.bench.suites import SUITES
 from paretoda.data.segmentation.label_tables import find_table
 
@@ -61,6 +63,15 @@ def test_the_bench_shows_every_class_in_the_papers_order_beside_its_numbers(insi
     (row,) = csv.DictReader(io.StringIO((tmp_path / "out" / "classes.csv").read_text()))
     (whole,) = csv.DictReader(io.StringIO((tmp_path / "out" / "chosen.csv").read_text()))
     assert float(row["average mean"]) == pytest.approx(float(whole["GTA5-Cityscapes mean"])), "the mean of IoUs is mIoU"
+
+
+def test_a_deeplab_without_weights_is_told(streets, tmp_path):
+    names = ("tasks", "methods", "target_losses", "schemes", "baselines", "lrs")
+    facts = {"suite": SUITE, **dict.fromkeys(names, ()), "contender_file": Path("paper"), "seeds": 1, "base": None}
+    for settings, told in [({}, True), ({"backbone_weights": "x.pth"}, False), ({"backbone": "dilated"}, False)]:
+        request = BenchRequest(**facts, settings=settings)
+        said = describe_bench(request, plan_bench(request, tmp_path / "out", streets))
+        assert any("starts from random weights" in sentence for sentence in said) == told
 
 
 def test_a_bench_whose_runs_all_fail_says_so_without_a_table_by_class(inside, streets, tmp_path):
