@@ -67,7 +67,7 @@ def test_a_suite_of_images_shows_the_papers_numbers_and_a_failure_is_told_and_gi
     assert end.code == 1
     assert "A-W, logistic, seed 0 failed: DataError: the baseline 'logistic' reads features or small" in end.err
     assert "1 of 2 runs failed; the same command tries them again." in end.err
-    assert "| DANN + ParetoDA (paper) | 95.5 | 95.5 |" in end.out
+    assert "| DANN + ParetoDA (paper) | 95.5 ± 0.1 | 95.5 |" in end.out
     chosen = (tmp_path / "out" / "chosen.csv").read_text().splitlines()[2].split(",")
     assert chosen[0] == "source-only"
     assert float(chosen[1]) == 1.0, "three colours are no riddle; labels beside the wrong images give a third"

@@ -40,6 +40,32 @@ def test_a_row_is_what_the_paper_means():
         make_paper_contenders("digits", {})
 
 
+def test_a_row_is_called_after_a_network_only_if_it_has_this_network():
+    def first(suite, **same):
+        return make_paper_contenders(suite, same)[0]
+
+    assert [first(suite).name for suite in PAPER_SUITES] == ["ResNet-50", "ResNet-50", "ResNet-101"]
+    assert first("office31", backbone="cnn").name == "source-only"
+    jpeg = make_paper_contenders("office31-jpeg", {"preset": "paper"})
+    assert jpeg[0].name == "source-only"
+    assert [row.name for row in jpeg[1:]] == list_paper_rows("office31")[1:]
+    assert jpeg[0].settings["method"] == "source-only"
+
+
+def test_table_4_is_the_methods_of_segmentation():
+    rows = {row.name: row.settings for row in make_paper_contenders("gta5-cityscapes", {"task": "segmentation"})}
+    assert list(rows) == list_paper_rows("gta5-cityscapes")
+    assert list_absent_rows("gta5-cityscapes") == []
+    plain = {"task": "segmentation", "target_loss": "none", "scheme": "linear"}
+    assert rows["ResNet-101"] == {**plain, "method": "source-only"}
+    assert rows["AdvEnt"] == {**plain, "method": "advent"}
+    assert rows["CLAN"] == {**plain, "method": "clan", "levels": 1}, "it has two classifiers of one level"
+    pareto = {"task": "segmentation", "target_loss": "tcm", "scheme": "paretoda-paper", "guide": "tcm"}
+    assert rows["CBST + ParetoDA"] == {**pareto, "method": "cbst", "levels": 1}
+    small = make_paper_contenders("gta5-cityscapes", {"task": "segmentation", "backbone": "dilated"})
+    assert small[0].name == "source-only"
+
+
 def test_a_preset_is_part_of_a_run_as_the_settings_that_it_stands_for():
     contender = Contender("x", {"method": "mdd", "target_loss": "none", "scheme": "linear", "preset": "tll"})
     home, office = (RunSpec(suite, "task", contender, 0).settings for suite in ("office-home", "office31"))
@@ -64,7 +90,7 @@ def test_the_bench_runs_the_rows_with_a_preset_and_says_which_it_cannot(inside, 
     lines = [json.loads(line) for line in (tmp_path / "out" / "runs.jsonl").read_text().splitlines()]
     configs = {line["name"]: line["config"] for line in lines}
     assert configs["own"]["scheme"] == "paretoda-paper"
-    assert (configs["own"]["lr"], configs["own"]["steps"]) == (0.003, 2)
+    assert (configs["own"]["lr"], configs["own"]["steps"]) == (0.03, 2)
     assert (configs["dann, sum"]["lr"], configs["dann, sum"]["decay"], configs["dann, sum"]["steps"]) == (0.01, 30, 3)
     assert "| DANN + MetaAlign (paper) | 48.6 |" in end.out
     names = [row["name"] for row in csv.DictReader(io.StringIO((tmp_path / "out" / "chosen.csv").read_text()))]

@@ -35,7 +35,11 @@ REASONS = {
         *("maps target tcm", "maps guide tcm", "rows variant tcm with a floor", "maps variant tcm with a floor"),
     ],
     "weights of the samples": ["rows target mcc", "maps target mcc"],
-    "the past in the marginal": ["maps variant im running", "maps variant tcm running"],
+    "the past in the marginal": [
+        "maps variant im running",
+        "maps variant tcm running",
+        "rows variant tcm of the whole target",
+    ],
     "the disagreement of the classifiers": ["maps variant clan detached"],
 }
 """What in a formula is a constant, although it is made of what is differentiated -> the objectives that have it."""

@@ -49,6 +49,7 @@ VARIANTS = {
     "tcm released": partial(Tcm, refine="logit", released_loss=True),
     "tcm attached": partial(Tcm, detach=False),
     "tcm with a floor": partial(Tcm, floor=-0.5),
+    "tcm of the whole target": partial(Tcm, marginal="whole"),
     "dann at once": partial(Dann, warm_up=False),
     "mdd without dropout": partial(Mdd, dropout=0.0),
     "dan unbiased": partial(Dan, estimator="u"),

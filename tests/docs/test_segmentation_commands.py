@@ -12,6 +12,7 @@ from data.segmentation.conftest import Writer
 from tasks.segmentation.conftest import folders, streets  # noqa: F401  (fixtures)
 
 from paretoda.data.segmentation.label_tables import SYNTHIA
+from paretoda.io.toml import read_toml
 from paretoda.models.backbones.resnet import resnet101
 
 SMALL = ("--steps", 2, "--batch-size", 2)
@@ -78,21 +79,31 @@ def test_fda_with_three_bands_and_two_rounds_from_the_documented_commands(folder
 
 
 @pytest.mark.slow
-def test_gta5_to_cityscapes_with_deeplab_and_resnet101_from_the_documented_command(tmp_path):
+def test_gta5_to_cityscapes_with_deeplab_and_resnet101_from_the_documented_commands(tmp_path):
     writer = Writer(tmp_path)
-    source = writer.gta5(6)
-    target = writer.cityscapes({"aachen_000000": 12, "bochum_000001": 10})
-    writer.cityscapes({"lindau_000000": 2}, split="val")
+    source = writer.gta5(6).rename(tmp_path / "GTA5")
+    writer.cityscapes({"aachen_000000": 12, "bochum_000001": 10})
+    target = writer.cityscapes({"lindau_000000": 2}, split="val").rename(tmp_path / "Cityscapes")
     torch.save(resnet101().state_dict(), tmp_path / "resnet101.pth")
-    places = {"GTA5": source, "Cityscapes": target, "RUN": tmp_path / "run", "120000": 2, "cuda": "cpu"}
-    places |= {"resnet101.pth": tmp_path / "resnet101.pth", "1024x512": "96x64", "1280x720": "112x72"}
+    places = {"GTA5": source, "Cityscapes": target, "RUN": tmp_path / "run", "cuda": "cpu", "DATA": tmp_path}
+    places |= {"resnet101.pth": tmp_path / "resnet101.pth", "TABLE4": tmp_path / "table"}
     places |= {"Cityscapes/leftImg8bit/val": target / "leftImg8bit" / "val"}
-    adapt, evaluate = ([str(places.get(word, word)) for word in words] for words in commands("GTA5 to Cityscapes"))
-    end = command(*adapt)
+    lines = [[str(places.get(word, word)) for word in words] for words in commands("GTA5 to Cityscapes")]
+    bench, adapt, evaluate = lines
+    small = ("--steps", 2, "--size", "96x64", "--source-size", "112x72")
+    end = command(*adapt, *small)
     assert end.code == 0, end.err
     assert len(list((tmp_path / "run" / "predictions").rglob("*.png"))) == 22
+    written = read_toml(tmp_path / "run" / "config.toml")
+    assert (written["backbone"], written["scheme"]) == ("deeplab-resnet101", "paretoda-paper")
     end = command(*evaluate)
     assert end.code == 0, end.err
     found = json.loads(end.out.splitlines()[-1])
     assert len(found["per_class"]) == 19
     assert found["samples"] == 2
+    at = bench.index("--contenders")  # tests/bench/test_paper_scenes.py runs all rows, with a small network
+    assert bench[at : at + 2] == ["--contenders", "paper"]
+    one = [*bench[:at], "--methods", "source-only", *bench[at + 2 :]]
+    end = command(*one, *small, "--select", "last", "--seeds", 1, "--jobs", 1)
+    assert end.code == 0, end.err
+    assert "| AdvEnt + ParetoDA (paper) | 79.6 | 29.1 |" in end.out

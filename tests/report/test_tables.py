@@ -50,6 +50,18 @@ def test_the_best_is_bold_with_ties_at_the_shown_decimal_and_never_an_oracle_or_
     assert shown["other"] == [("90.0", False), ("", False), ("", False)]
 
 
+def test_a_published_deviation_stands_beside_its_number_and_the_average_has_none() -> None:
+    numbers = {"paper": {"A": 0.955, "B": 0.987}, "other": {"A": 0.9, "B": 0.8}}
+    look = TableStyle(references=numbers, reference_stds={"paper": {"A": 0.001}})
+    shown = {line.name: [text for text, _ in line.cells] for line in format_lines(make_table(ROWS), look)}
+    assert shown["paper"] == ["95.5 ± 0.1", "98.7", "97.1"]
+    assert shown["other"] == ["90.0", "80.0", "85.0"]
+    assert "| paper | 95.5 ± 0.1 | 98.7 |" in to_markdown(make_table(ROWS), look)
+    said = "Published rows have ± where their source prints it"
+    assert said in " ".join(make_notes(make_table(ROWS), look))
+    assert said not in " ".join(make_notes(make_table(ROWS), TableStyle(references=numbers)))
+
+
 def test_nine_is_less_than_ten() -> None:
     shown = format_lines(make_table([row("a", "A", 0, 0.095), row("b", "A", 0, 0.62)]))
     assert [line.cells[0][1] for line in shown] == [False, True]

@@ -8,16 +8,19 @@ from cli.processes import SMALL as FLAGS
 from cli.processes import Inside
 
 from paretoda.api import adapt
+from paretoda.bench.suites import SUITES
 from paretoda.cli.adapt import merge_settings
-from paretoda.data import make_pair
+from paretoda.data import make_pair, open_samples
 from paretoda.errors import SettingsError
 from paretoda.io.toml import read_toml
+from paretoda.models.classifier import make_model
 from paretoda.objectives import ALIGNMENTS
 from paretoda.run.build import build_step, make_scheme
-from paretoda.run.presets import DEFAULT_METHOD, choose_suite_form, read_presets
+from paretoda.run.presets import DEFAULT_METHOD, DEFAULT_TASK, choose_suite_form, read_presets
 from paretoda.run.settings import Settings
 from paretoda.tasks import find_task
-from paretoda.tasks.classification.build import make_objectives
+from paretoda.tasks.classification.build import make_objectives, make_optimiser
+from paretoda.tasks.loading import load_run
 from paretoda.tasks.settings import make_settings
 
 FORMS = [
@@ -40,15 +43,40 @@ def test_every_preset_makes_a_run_of_every_method_that_it_names(form):
         settings = make_settings({"preset": form, **({} if method is None else {"method": method})})
         make_objectives(settings, 16, torch.full((3,), 1 / 3))  # an option that a part does not have is refused there
         make_scheme(settings)
-    assert not {*preset} - {"about", "settings", "losses", "methods", "suites"}
+    assert not {*preset} - {"about", "settings", "losses", "methods", "suites", "tasks"}
 
 
 def test_the_papers_own_preset():
     made = make_settings({"preset": "paper"})
     assert (made.method, made.target_loss, made.scheme, made.guide) == ("dann", "tcm", "paretoda-paper", "tcm")
-    assert (made.lr, made.momentum, made.weight_decay, made.held_out) == (0.003, 0.9, 1e-4, 0.1)
+    assert (made.lr, made.momentum, made.weight_decay, made.held_out) == (0.03, 0.9, 1e-4, 0.1)
     assert made.part_options["alignment"] == {"hidden": 1024}
     assert made.part_options["target"] == {"width": 1024}
+
+
+def test_the_papers_rate_is_that_of_the_pretrained_network_and_new_layers_have_ten_times_as_much():
+    """ "train other layers from the scratch with learning rate 10 times that of the feature generator layers"."""
+    model = make_model("resnet18", (3, 32, 32), classes=3, bottleneck=8)
+    model.pretrained = True
+    for given in ({"preset": "paper"}, SUITES["office31"].tasks["A-W"].settings):
+        groups = make_optimiser(make_settings(given), model, {}, default_lr=1.0).param_groups
+        rates = {group["name"]: group["lr"] for group in groups}
+        assert rates == pytest.approx({"backbone": 0.003, "new": 0.03})
+
+
+def test_the_papers_preset_of_segmentation():
+    made = make_settings({"preset": "paper", "task": "segmentation"})
+    assert (made.method, made.target_loss, made.scheme, made.guide) == ("advent", "tcm", "paretoda-paper", "tcm")
+    assert (made.lr, made.momentum, made.weight_decay, made.held_out) == (2.5e-4, 0.9, 1e-4, 0.1)
+    assert (made.backbone, made.levels, made.schedule) == ("deeplab-resnet101", 2, "poly")
+    assert made.part_options["target"] == {"prior": "uniform"}, "Eq. 5 has no prior"
+    assert SUITES["gta5-cityscapes"].tasks["GTA5-Cityscapes"].settings["weight_decay"] == 1e-4
+    clan = make_settings({"preset": "paper", "task": "segmentation", "method": "clan", "target_loss": "none"})
+    assert (clan.levels, clan.part_options["target"], clan.weight_decay) == (1, {}, 1e-4)
+    with pytest.raises(SettingsError, match="the preset 'tll' has no settings for --task segmentation"):
+        make_settings({"preset": "tll", "task": "segmentation"})
+    with pytest.raises(SettingsError, match="did you mean 'segmentation'"):
+        make_settings({"preset": "paper", "task": "segmentatoin"})
 
 
 def test_what_is_given_counts_more_and_options_add_up():
@@ -102,6 +130,7 @@ def test_an_unknown_preset_is_told(name, said):
 
 
 def test_nobody_names_a_method():
+    assert Settings.model_fields["task"].default == DEFAULT_TASK
     assert Settings.model_fields["method"].default == DEFAULT_METHOD
     assert make_settings({"preset": "tll"}).part_options["alignment"] == {"hidden": 1024}
     assert {*itertools.chain(*(preset.get("methods", {}) for preset in read_presets().values()))} <= {
@@ -129,7 +158,7 @@ def test_config_toml_has_what_the_preset_stands_for_and_repeats_the_run(arrays, 
     run = adapt((x, y), target, tmp_path / "a", preset="paper", image_size=None, options=tiny, **small)
     written = read_toml(tmp_path / "a" / "config.toml")
     assert "preset" not in written
-    assert (written["lr"], written["scheme"], written["steps"]) == (0.003, "paretoda-paper", 4)
+    assert (written["lr"], written["scheme"], written["steps"]) == (0.03, "paretoda-paper", 4)
     assert written["options"] == ["target.width=1024", "alignment.hidden=1024", *tiny]
     assert run.settings.weight_decay == 1e-4
     again = {key: value for key, value in written.items() if key not in ("source", "target")}
@@ -144,7 +173,11 @@ def test_the_command_line_counts_before_its_preset_and_that_before_the_config_fi
     own = make_settings(merge_settings(config, {}, {"batch_size": 9}))
     assert (own.method, own.target_loss, own.lr, own.batch_size, own.steps) == ("mdd", "im", 0.7, 9, 50_004)
     above = make_settings(merge_settings(config, {}, {"preset": "paper", "batch_size": 9}))
-    assert (above.method, above.target_loss, above.lr, above.batch_size, above.seed) == ("dann", "tcm", 0.003, 9, 5)
+    assert (above.method, above.target_loss, above.lr, above.batch_size, above.seed) == ("dann", "tcm", 0.03, 9, 5)
+    scenes = tmp_path / "scenes.toml"
+    scenes.write_text('task = "segmentation"\nmethod = "cbst"\nsize = "48x32"\n')
+    filed = make_settings(merge_settings(scenes, {}, {"preset": "paper"}))
+    assert (filed.method, filed.size, filed.backbone) == ("advent", "1024x512", "deeplab-resnet101")
     every = make_settings(merge_settings(config, {}, {"preset": "tll", "options": ("alignment.margin=3",)}))
     assert (every.method, every.target_loss, every.lr, every.bottleneck) == ("mdd", "none", 0.004, 1024)
     assert every.part_options["alignment"] == {"margin": 3}
@@ -166,3 +199,28 @@ def test_the_command_takes_it_and_lists_all(files, tmp_path, capfd):
     listed = inside("list", "presets", "--json").last_line["presets"]
     assert [*listed] == [*read_presets()]
     assert "tll/visda2017" in listed["tll"]
+    assert listed["paper"].endswith("Also for --task segmentation.")
+
+
+@pytest.mark.parametrize(
+    ("options", "given"),
+    [
+        (["target.detach=false"], {}),
+        (["target.marginal=whole"], {}),
+        (["target.paper_literal=true", "guide.paper_literal=true"], {}),
+        ([], {"decay": 10.0, "head_losses": ["source"], "lr": 0.003}),
+    ],
+)
+def test_other_readings_of_the_paper_can_be_run_and_change_the_model(arrays, small, tmp_path, options, given):
+    x, y, target, _ = arrays
+    tiny = ["alignment.hidden=8", "target.width=8"]
+    same = {**small, "steps": 12, "refresh_every": 4, "preset": "paper", "image_size": None}
+    plain = adapt((x, y), target, tmp_path / "plain", **same, options=tiny)
+    other = adapt((x, y), target, tmp_path / "other", **same, options=[*tiny, *options], **given)
+    weights = [(run.directory / "model.safetensors").read_bytes() for run in (plain, other)]
+    assert weights[0] != weights[1]
+    refined = other.predict_proba(target, refined=True)
+    assert refined.sum(1) == pytest.approx(1, abs=1e-5)
+    _, loaded = load_run(tmp_path / "other", torch.device("cpu"))
+    samples = open_samples(target, labelled=False)
+    assert loaded.probabilities(samples, refined=True) == pytest.approx(refined)

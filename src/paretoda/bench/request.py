@@ -65,7 +65,7 @@ class BenchRequest:
         same = {**({} if task == CLASSIFICATION else {"task": task}), **self.settings}
         found = [make_baseline(name) for name in self.baselines]
         if self.contender_file == _PAPER:
-            found += make_paper_contenders(self.suite, self.settings)
+            found += make_paper_contenders(self.suite, same)
         elif self.contender_file is not None:
             found += read_contenders(self.contender_file, same)
         methods = self.methods or (() if found else ("source-only", make_settings({"task": task}).method))
@@ -117,6 +117,6 @@ def describe_bench(request: BenchRequest, bench: Bench) -> list[str]:
         )
     task = find_suite(request.suite).tasks[bench.specs[0].task]
     trained = [{**task.settings, **spec.settings} for spec in bench.specs if "baseline" not in spec.settings]
-    if any(str(each.get("backbone")).startswith("resnet") and not each.get("backbone_weights") for each in trained):
+    if any("resnet" in str(each.get("backbone")) and not each.get("backbone_weights") for each in trained):
         said.append("The ResNet starts from random weights; --backbone-weights FILE gives it those of ImageNet.")
     return said

@@ -15,6 +15,9 @@ from paretoda.io.files import write_text
 from paretoda.report.bench_page import render_bench_page
 from paretoda.report.tables import Table, TableStyle, make_table, to_csv, to_latex, to_markdown
 
+_CLASS_MEASURES = {"accuracy": "accuracy", "mean_class_accuracy": "accuracy", "miou": "iou"}
+"""Measure of a suite -> its measure of one class."""
+
 
 @dataclass(frozen=True)
 class BenchResults:
@@ -42,15 +45,21 @@ def write_results(request: BenchRequest, bench: Bench, command: str) -> BenchRes
         command: The command line, for the page.
     """
     suite, out, made = find_suite(request.suite), bench.directory, bench.rows()
-    style = TableStyle(base=request.base or bench.specs[0].contender.name, references=suite.references)
+    style = TableStyle(
+        base=request.base or bench.specs[0].contender.name,
+        references=suite.references,
+        reference_stds=suite.reference_stds,
+    )
     rows = select_variants(made)
     tables = [
         _write_table(out / kind, make_table(rows, kind=kind, measure=suite.measure), style)
         for kind in ("chosen", "last")
     ]
-    if suite.class_references:
-        by_class = replace(style, references=suite.class_references)
-        tables.append(_write_table(out / "classes", make_table(split_by_class(rows)), by_class))
+    measure = _CLASS_MEASURES[suite.measure]
+    columns = [name for numbers in suite.class_references.values() for name in numbers]
+    if columns and (by_class := split_by_class(rows, measure, columns)):
+        published = replace(style, references=suite.class_references, reference_stds={})
+        tables.append(_write_table(out / "classes", make_table(by_class, measure=measure), published))
     title = f"ParetoDA bench {out.resolve().name}"
     write_text(
         out / "report.html", render_bench_page(rows, title=title, style=style, command=command, measure=suite.measure)
@@ -67,17 +76,26 @@ def _write_table(path: Path, table: Table, style: TableStyle) -> str:
     return text
 
 
-def split_by_class(rows: Sequence[Row]) -> list[Row]:
-    """Return each run's accuracy on each class as if the class were a task, as the papers on VisDA show it.
+def split_by_class(rows: Sequence[Row], measure: str = "accuracy", first: Sequence[str] = ()) -> list[Row]:
+    """Return each run's value of each class as if the class were a task, as the papers show it.
 
-    A run that failed appears once for each class.
+    A run that failed appears once for each class. A class without a value in a run that did not fail, because the test
+    images do not have it, has no row.
 
     Args:
         rows: Rows of one task.
+        measure: Name of the value of a class.
+        first: Classes that come first, in this order.
     """
-    classes = list(dict.fromkeys(name for row in rows for name in row.get("per_class", {}).get("chosen", {})))
-    return [{**row, "task": name, "accuracy": _class_accuracy(row, name)} for name in classes for row in rows]
+    found = dict.fromkeys(name for row in rows for name in row.get("per_class", {}).get("chosen", {}))
+    classes = [name for name in dict.fromkeys([*first, *found]) if name in found]
+    return [
+        {**row, "task": name, measure: _class_values(row, name)}
+        for name in classes
+        for row in rows
+        if "error" in row or _class_values(row, name).get("chosen") is not None
+    ]
 
 
-def _class_accuracy(row: Row, name: str) -> dict[str, float | None]:
-    return {kind: recalls.get(name) for kind, recalls in row.get("per_class", {}).items()}
+def _class_values(row: Row, name: str) -> dict[str, float | None]:
+    return {kind: values.get(name) for kind, values in row.get("per_class", {}).items()}

@@ -91,9 +91,9 @@ def _drop_contradiction(values: Mapping[str, Any], given: Mapping[str, Any]) -> 
 def _expand_given_preset(given: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of the command line with their preset spelled out.
 
-    The method of the file decides which parts of the preset apply if the command line names none.
+    Task and method of the file decide which parts of the preset apply if the command line names none.
     """
-    separate = split_method(given)
+    separate = {key: values[key] for key in ("task",) if key in values} | split_method(given)
     whole = expand_preset(separate)
     if "method" in whole or "method" not in values:
         return whole

@@ -104,6 +104,7 @@ def _presets() -> dict[str, str]:
     lines = {}
     for name, preset in read_presets().items():
         forms = [f"{name}/{suite}" for suite in preset.get("suites", {})]
+        forms += [f"for --task {task}" for task in preset.get("tasks", {})]
         lines[name] = preset["about"] + (f" Also {', '.join(forms)}." if forms else "")
     return lines
 

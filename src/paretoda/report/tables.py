@@ -72,12 +72,14 @@ class TableStyle:
     Args:
         oracle: Rows that used target labels: marked, and never the best.
         references: Name -> task -> published fraction, in a block of their own, and never the best.
+        reference_stds: Name -> task -> published standard deviation of a reference, where there is one.
         base: Row that the others' averages are tested against.
         by: See `paretoda.report.significance`.
     """
 
     oracle: frozenset[str] = frozenset()
     references: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    reference_stds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     base: str | None = None
     by: By = "task"
 
@@ -151,11 +153,17 @@ def format_lines(table: Table, style: TableStyle = PLAIN) -> list[Line]:
         else:
             bold = [cell is not None and _round_percent(cell) == top for cell, top in zip(cells, best, strict=True)]
             shown.append(Line(row, list(zip(texts, bold, strict=True))))
-    for name, numbers in style.references.items():
-        known = {(name, task): {0: _check_fraction(value, name)} for task, value in numbers.items()}
-        cells = Table(table.columns, (name,), known, {}, "").cells(name)
-        shown.append(Line(name, [(str(cell or ""), False) for cell in cells], published=True))
-    return shown
+    published = [Line(name, _format_reference(table, style, name), published=True) for name in style.references]
+    return [*shown, *published]
+
+
+def _format_reference(table: Table, style: TableStyle, name: str) -> list[tuple[str, bool]]:
+    """Return the cells of a published row; their average is ours, so that it has no published deviation."""
+    known = {(name, task): {0: _check_fraction(value, name)} for task, value in style.references[name].items()}
+    *cells, average = Table(table.columns, (name,), known, {}, "").cells(name)
+    stds = style.reference_stds.get(name, {})
+    found = [cell and cell._replace(std=stds.get(task)) for task, cell in zip(table.columns, cells, strict=True)]
+    return [(str(cell or ""), False) for cell in (*found, average)]
 
 
 def make_notes(table: Table, style: TableStyle = PLAIN) -> list[str]:
@@ -168,6 +176,8 @@ def make_notes(table: Table, style: TableStyle = PLAIN) -> list[str]:
         sentences.append(f"† better, ‡ worse than {style.base} on average: {test}{few}.")
     if style.oracle.intersection(table.rows):
         sentences.append("Rows marked (oracle) saw target labels and are never the best.")
+    if any(not stds.keys().isdisjoint(table.columns) for stds in style.reference_stds.values()):
+        sentences.append("Published rows have ± where their source prints it; their averages are computed here.")
     if table.failed:
         each = ", ".join(f"{name}: {count}" for name, count in table.failed.items())
         sentences.append(f"Failed runs, which are missing: {sum(table.failed.values())} ({each}).")

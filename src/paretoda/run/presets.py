@@ -17,6 +17,9 @@ PRESET = "preset"
 DEFAULT_METHOD = "dann"
 """The method whose settings a preset gives if no method is named: the default of `Settings`."""
 
+DEFAULT_TASK = "classification"
+"""The task of a preset's own tables: the default of `Settings`."""
+
 
 @lru_cache
 def read_presets() -> dict[str, Any]:
@@ -43,7 +46,7 @@ def expand_preset(values: Mapping[str, Any]) -> dict[str, Any]:
         values: Settings, perhaps with a preset; method and target loss are separate.
 
     Raises:
-        SettingsError: If there is no such preset, or no such form of it.
+        SettingsError: If there is no such preset, or no such form of it, or it has no settings for the task.
     """
     given = {key: value for key, value in values.items() if key != PRESET}
     if values.get(PRESET) is None:
@@ -60,7 +63,7 @@ def _preset_settings(name: str, given: Mapping[str, Any]) -> dict[str, Any]:
         given: Settings that take precedence; their method and target loss decide which parts of the preset apply.
     """
     found: dict[str, Any] = {}
-    preset, suite = _find(name)
+    preset, suite = _find(name, str(given.get("task", DEFAULT_TASK)))
     for table in (preset, suite):
         found |= table.get("settings", {})
     if given.get("method") == "source-only" and "target_loss" not in given:
@@ -81,16 +84,21 @@ def _parts(method: str, loss: str) -> Iterator[tuple[str, str]]:
     yield "methods", f"{method}+{loss}"
 
 
-def _find(name: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
-    """Return the tables of the preset and those of its suite; the latter are empty if no suite is named."""
+def _find(name: str, task: str) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    """Return the tables of the preset for a task and those of its suite; the latter are empty if no suite is named."""
     presets = read_presets()
     name, slash, suite = str(name).partition("/")
     if name not in presets:
         raise SettingsError(unknown("preset", name, presets))
-    suites = presets[name].get("suites", {})
+    preset = presets[name]
+    if task != DEFAULT_TASK:
+        if task not in preset.get("tasks", {}):
+            raise SettingsError(f"the preset {name!r} has no settings for --task {task}; leave out --preset")
+        preset = preset["tasks"][task]
+    suites = preset.get("suites", {})
     if slash and suite not in suites:
         raise SettingsError(unknown(f"suite with settings of its own in the preset {name!r}:", suite, suites))
-    return presets[name], suites.get(suite, {})
+    return preset, suites.get(suite, {})
 
 
 def _all_options(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:

@@ -37,12 +37,12 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         raise SettingsError(
             f"the method {values['method']!r} and the target loss {values['target_loss']!r} contradict each other"
         )
+    task = find_task(str(values.get("task", CLASSIFICATION)))
     values = expand_preset(split)
     if values.get("method") == "source-only":  # the plain baseline, unless more is given
         values.setdefault("target_loss", "none")
         if values["target_loss"] == "none":
             values.setdefault("scheme", "linear")
-    task = find_task(str(values.get("task", CLASSIFICATION)))
     settings = parse_settings({**task.defaults(values), **values})
     try:
         _check_names(settings, task)

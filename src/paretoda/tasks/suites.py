@@ -62,6 +62,7 @@ class Suite:
         measure: The measure of its tables: "accuracy", "mean_class_accuracy" or "miou".
         task: Name of the task of all its runs.
         references: Published numbers, with a column for each task.
+        reference_stds: Published standard deviations of those numbers, where there are any.
         class_references: Published numbers with a column for each class, for a suite with one task.
     """
 
@@ -70,6 +71,7 @@ class Suite:
     measure: str = "accuracy"
     task: str = CLASSIFICATION
     references: References = field(default_factory=dict)
+    reference_stds: References = field(default_factory=dict)
     class_references: References = field(default_factory=dict)
 
 

@@ -69,7 +69,7 @@ def information(log_probabilities: Tensor) -> Tensor:
 
 
 def missing_information(
-    log_probabilities: Tensor, log_prior: Tensor | None = None, running: RunningMarginal | None = None
+    log_probabilities: Tensor, log_prior: Tensor | None = None, running: RunningMarginal | WholeMarginal | None = None
 ) -> Tensor:
     """Difference between the largest mutual information, log min(n, K), and the actual one; never negative.
 
@@ -79,7 +79,7 @@ def missing_information(
     Args:
         log_probabilities: log p, shape (n, K).
         log_prior: log π, shape (K,); None: the classes should be equally frequent.
-        running: Mean prediction over many batches that replaces the mean of these samples; None: their own mean.
+        running: Mean prediction over more samples that replaces the mean of these samples; None: their own mean.
 
     Examples:
         >>> round(missing_information((100 * torch.eye(2)).log_softmax(1)).item(), 4)
@@ -122,10 +122,8 @@ class RunningMarginal(nn.Module):
 
     def forward(self, log_probabilities: Tensor, log_prior: Tensor) -> Tensor:
         """Return the missing information of log p (n, K) under log π (K,), with the running mean in the marginal."""
-        own = log_probabilities.exp().mean(0)
-        value = self._mixed(own.detach()).clamp(min=torch.finfo(own.dtype).tiny)
-        marginal = value + (own - own.detach())
-        return (marginal * (marginal.log() - log_prior)).sum() + entropies(log_probabilities).mean()
+        value = self._mixed(log_probabilities.detach().exp().mean(0))
+        return _missing_given_marginal(log_probabilities, log_prior, value)
 
     @torch.no_grad()
     def learn(self, log_probabilities: Tensor) -> None:
@@ -138,6 +136,44 @@ class RunningMarginal(nn.Module):
 
     def _mixed(self, own: Tensor) -> Tensor:
         return self.momentum * self.probabilities.to(own) + (1 - self.momentum) * own
+
+
+class WholeMarginal(nn.Module):
+    """Mean prediction over the whole target at the last refresh, as the paper defines it.
+
+    It is uniform before the first refresh. Its value is used; the gradient is that of the batch's own mean.
+
+    Args:
+        classes: Number of classes K.
+
+    Examples:
+        >>> marginal = WholeMarginal(classes=2)
+        >>> marginal.replace(torch.tensor([[0.75, 0.25]]).log())
+        >>> marginal.probabilities
+        tensor([0.7500, 0.2500])
+    """
+
+    probabilities: Tensor
+
+    def __init__(self, classes: int) -> None:
+        super().__init__()
+        self.register_buffer("probabilities", torch.full((classes,), 1 / classes))
+
+    def forward(self, log_probabilities: Tensor, log_prior: Tensor) -> Tensor:
+        """Return the missing information of log p (n, K) under log π (K,), with the whole target's mean prediction."""
+        return _missing_given_marginal(log_probabilities, log_prior, self.probabilities.to(log_probabilities))
+
+    @torch.no_grad()
+    def replace(self, log_probabilities: Tensor) -> None:
+        """Take the mean of log p (n, K) of the whole target."""
+        self.probabilities.copy_(log_probabilities.exp().mean(0))
+
+
+def _missing_given_marginal(log_probabilities: Tensor, log_prior: Tensor, value: Tensor) -> Tensor:
+    """Mean entropy of log p (n, K) + KL(value, π); the gradient of the second term is that of the samples' own mean."""
+    own = log_probabilities.exp().mean(0)
+    marginal = value.clamp(min=torch.finfo(own.dtype).tiny) + (own - own.detach())
+    return (marginal * (marginal.log() - log_prior)).sum() + entropies(log_probabilities).mean()
 
 
 class Information(Objective):

@@ -24,8 +24,11 @@ from paretoda.objectives.parts.class_prior import ClassPrior
 from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, learn_deferred
 from paretoda.objectives.parts.step_cache import StepCache
-from paretoda.objectives.target.information import RunningMarginal, missing_information
-from paretoda.types import Objective, Source, Target
+from paretoda.objectives.target.information import RunningMarginal, WholeMarginal, missing_information
+from paretoda.types import Objective, Snapshot, Source, Target
+
+_AT_ONCE = 1024
+"""Samples whose refined predictions are computed at a time; each has K hidden layers."""
 
 
 def bayes(logits: Tensor, log_q: Tensor) -> Tensor:
@@ -65,6 +68,8 @@ class Tcm(Objective):
         paper_literal: Eq. 5 as printed, minus the information, between -log min(n, K) and 0.
         momentum: Momentum of a running mean of ρ, in 0..1, for batches of few images; with 0 the batch's own mean is
             used.
+        marginal: "batch": the mean of ρ is the batch's own, or the running one; "whole": that of the whole target, as
+            printed in the paper, computed again at every refresh.
         prior: Desired frequencies of the classes, K numbers; None: equal frequencies, as in the paper.
         shift: The prior is that of the source and moves to the target as described in `ClassPrior`.
         floor: Lower bound of log q in Eq. 3, so that no discriminator can rule out its class; None: no bound.
@@ -93,6 +98,7 @@ class Tcm(Objective):
         detach: bool = True,
         paper_literal: bool = False,
         momentum: float = 0.0,
+        marginal: Literal["batch", "whole"] = "batch",
         prior: Sequence[float] | None = None,
         shift: bool = False,
         floor: float | None = None,
@@ -110,7 +116,7 @@ class Tcm(Objective):
         self.released_loss, self.detach, self.paper_literal = released_loss, detach, paper_literal
         self.width, self.light = width, light
         self._scored: StepCache[Tensor] = StepCache()
-        self.marginal = RunningMarginal(classes, momentum) if momentum else None
+        self.marginal = _make_marginal(marginal, classes, momentum)
         self.prior = ClassPrior(classes, prior, shift=shift)
         self.discriminators: nn.Module = (
             Discriminator(features, width, classes) if light else ClassDiscriminators(features, classes, width)
@@ -137,7 +143,7 @@ class Tcm(Objective):
         logits, log_q = target.logits.detach(), functional.logsigmoid(-of_target.detach())
         if self.training:
             self.prior.learn(source, target)
-        if self.marginal is not None and self.training:
+        if isinstance(self.marginal, RunningMarginal) and self.training:
             self.marginal.learn(self._refine(logits, log_q))
         if self.released_loss:
             return released_discriminator_loss(of_source, source.labels, of_target, logits * log_q.exp())
@@ -155,6 +161,21 @@ class Tcm(Objective):
         # The encoder takes them as constants, so that `private_loss` can use the same pass.
         scores: Tensor = self.discriminators(rows.detach(), "defer")
         return self._scored.keep(source, scores).detach()
+
+    @property
+    def refreshes(self) -> bool:
+        """Whether the mean prediction is that of the whole target."""
+        return isinstance(self.marginal, WholeMarginal)
+
+    @torch.no_grad()
+    def refresh(self, snapshot: Snapshot) -> None:
+        """Compute the mean of ρ over the training part of the target, where the loss takes that one."""
+        if not isinstance(self.marginal, WholeMarginal):
+            return
+        target, device = snapshot.target, self.marginal.probabilities.device
+        chunks = [slice(start, start + _AT_ONCE) for start in range(0, len(target.logits), _AT_ONCE)]
+        found = [self.log_refined(target.features[rows].to(device), target.logits[rows].to(device)) for rows in chunks]
+        self.marginal.replace(torch.cat(found))
 
     def log_refined(self, features: Tensor, logits: Tensor) -> Tensor:
         """Log ρ of samples that nothing was trained on, by the running statistics; no state changes.
@@ -175,11 +196,12 @@ class Tcm(Objective):
 
     def settings(self) -> dict[str, int | float | str | bool]:
         """Settings that determine the shape of the state and the refined prediction, as plain values."""
-        momentum = 0.0 if self.marginal is None else self.marginal.momentum
+        momentum = self.marginal.momentum if isinstance(self.marginal, RunningMarginal) else 0.0
         shift = self.prior.shift is not None
-        floor = {} if self.floor is None else {"floor": self.floor}  # files of older runs have none
+        floor = {} if self.floor is None else {"floor": self.floor}  # files of older runs have neither
+        whole = {"marginal": "whole"} if isinstance(self.marginal, WholeMarginal) else {}
         shape = {"width": self.width, "light": self.light, "refine": self.refine, "momentum": momentum, "shift": shift}
-        return {**shape, **floor}
+        return {**shape, **floor, **whole}
 
     def extra_repr(self) -> str:
         """Return the settings that differ from Eq. 3 to 5 with the shift."""
@@ -198,3 +220,14 @@ class Tcm(Objective):
         if self.refine == "logit":
             return logit_product(logits, log_q)
         return bayes(logits, log_q if self.floor is None else log_q.clamp(min=self.floor))
+
+
+def _make_marginal(kind: str, classes: int, momentum: float) -> RunningMarginal | WholeMarginal | None:
+    """Return what replaces the batch's own mean prediction; None: nothing does."""
+    if kind not in ("batch", "whole"):
+        raise ValueError(f"marginal must be 'batch' or 'whole', got {kind!r}")
+    if kind == "whole":
+        if momentum:
+            raise ValueError(f"marginal='whole' has no running mean: give momentum=0 beside it, not {momentum}")
+        return WholeMarginal(classes)
+    return RunningMarginal(classes, momentum) if momentum else None
