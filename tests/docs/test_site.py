@@ -122,7 +122,7 @@ def test_lists_and_tables_begin_without_a_blank_line_as_on_github(site, monkeypa
     told = "Text:\n- one\n  more\n- two\n\n```\nx\n- y\n```\nWords\n| a |\n|---|\n| b |\n1. no\n"
     wanted = "Text:\n\n- one\n  more\n- two\n\n```\nx\n- y\n```\nWords\n\n| a |\n|---|\n| b |\n\n1. no\n"
     assert hooks.with_blank_lines(told) == wanted
-    assert "<li>" in (site / "results.html").read_text(encoding="utf-8").split("What it says:")[1][:60]
+    assert "<li>" in (site / "results-archive.html").read_text(encoding="utf-8").split("What it says:")[1][:60]
 
 
 def test_the_figures_are_those_of_the_script(monkeypatch):
