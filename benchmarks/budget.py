@@ -1,6 +1,6 @@
 """One run of ours against the best of nine fixed weights, chosen with and without labels (docs/results.md).
 
-    paretoda bench development --tasks TASKS --methods dann --target-losses mcc+propagation --schemes linear \\
+    paretoda bench development --tasks TASKS --methods dann --target-losses mcc+propagation --schemes linear
         --tune-weights dev --seeds 3 --out WEIGHTS
     paretoda bench development --tasks TASKS --contenders benchmarks/contenders/rivals.toml --seeds 3 --out RIVALS
     python benchmarks/budget.py WEIGHTS RIVALS [--row default] [--json]
@@ -72,7 +72,8 @@ def main() -> None:
     if given.json:
         print(json.dumps({rule: fmean(values) for rule, values in found.items()}))
         return
-    print(f"{len(groups)} tasks and seeds, {max(map(len, groups.values()))} weights each.\n\n| chosen by | accuracy |\n|---|---:|")
+    print(f"{len(groups)} tasks and seeds, {max(map(len, groups.values()))} weights each.\n")
+    print("| chosen by | accuracy |\n|---|---:|")
     for rule, values in sorted(found.items(), key=lambda item: -fmean(item[1])):
         print(f"| {rule} | {fmean(values):.1f} |")
 

@@ -14,8 +14,8 @@ from paretoda.types import Objective, Snapshot, Source, Target
 _DOUBTFUL, _SOUND = 0.35, 0.5
 """What `measure_graph` says of a graph that is not trusted at all, and of one that is trusted (docs/decisions/0008)."""
 _NOT_USED = "the loss 'propagation' was left out"
-_COMPONENTS = 128
-"""Largest number of components that selective pseudo-labels use, unless there are many classes."""
+_COMPONENTS, _COMPONENTS_PER_CLASS = 128, 12
+"""Selective pseudo-labels use so many components of wide inputs; as many as the network reads by default."""
 _CLASS = 3
 """A class has at least so many times k samples in the target, on average."""
 
@@ -248,5 +248,6 @@ def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: 
     from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
-    views = spl.halve_components(min(source.shape[1], max(_COMPONENTS, 12 * classes)), classes)
+    most = max(_COMPONENTS, _COMPONENTS_PER_CLASS * classes)
+    views = spl.halve_components(min(source.shape[1], most), classes)
     return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))
