@@ -67,6 +67,22 @@ def test_principal_axes_are_the_singular_vectors_scaled_to_mean_square_one(seed:
     assert (axes.gather(0, axes.abs().argmax(0, keepdim=True)) > 0).all()
 
 
+@pytest.mark.parametrize("flat", [False, True])
+def test_principal_axes_of_very_wide_rows_are_nearly_the_best(flat: bool) -> None:
+    generator = torch.Generator().manual_seed(0)
+    rows = torch.randn(300, 2500, generator=generator)
+    if not flat:  # a few strong directions, which must be found exactly
+        rows = rows * 0.01 + torch.randn(300, 8, generator=generator) @ torch.randn(8, 2500, generator=generator)
+    axes = principal_axes(rows, 8)
+    assert (rows @ axes).square().mean().item() == pytest.approx(1, rel=1e-4)
+    unit = axes / axes.norm(dim=0)
+    assert torch.allclose(unit.T @ unit, torch.eye(8), atol=1e-4)
+    best = torch.linalg.svd(rows, full_matrices=False)
+    found = (rows @ unit).square().sum() / best.S[:8].square().sum()
+    assert found > (0.99 if flat else 0.99999)
+    assert torch.equal(axes, principal_axes(rows, 8))
+
+
 def test_components_are_of_both_domains_and_survive_a_file() -> None:
     first, second = fit_scaling("per-domain", X, Z, components=2)
     assert first.axes is not None
