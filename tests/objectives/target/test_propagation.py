@@ -180,12 +180,12 @@ def test_neighbours_weigh_the_same_and_the_sample_itself_weighs_nothing():
     assert weigh_neighbours(places).tolist() == [[0.5, 0.5], [1.0, 0.0], [1.0, 0.0]]
 
 
-def _drawn(source, labels, target, answers, correct):
+def _drawn(source, labels, target, answers, correct, classes=3):
     """Return a snapshot of inputs, with a model that is right on so many of the target's samples."""
     said = answers.clone()
-    said[correct:] = (said[correct:] + 1) % 3
-    rows = Source(source, torch.zeros(len(source), 3), torch.arange(len(source)), labels=labels)
-    points = Target(target, 3.0 * functional.one_hot(said, 3), torch.arange(len(target)))
+    said[correct:] = (said[correct:] + 1) % classes
+    rows = Source(source, torch.zeros(len(source), classes), torch.arange(len(source)), labels=labels)
+    points = Target(target, 3.0 * functional.one_hot(said, classes), torch.arange(len(target)))
     return Snapshot(rows, rows, points, points, None, lambda: iter([target]), lambda: iter([source]))
 
 
@@ -221,14 +221,15 @@ def test_half_of_the_vote_are_selective_pseudo_labels_as_confident_as_the_predic
     assert (wanted.argmax(1) == answers).double().mean() > 0.95  # two thirds before the vote
 
 
-def test_wide_inputs_are_labelled_by_128_components_at_most():
+@pytest.mark.parametrize(("classes", "components"), [(3, (128, 64, 32)), (12, (144, 72, 36))])
+def test_wide_inputs_are_labelled_by_128_components_or_12_per_class_at_most(classes, components):
     generator = torch.Generator().manual_seed(5)
-    source, target = (torch.randn(40, 150, generator=generator) for _ in range(2))
-    labels = torch.arange(40) % 3
-    objective = Propagation(8, 3)
-    objective.refresh(_drawn(source, labels, target, labels, correct=20))
-    expected = label_selectively(*_numpy(source, labels, target), 3, components=(128, 64, 32))
-    assert torch.allclose(objective.selected(), torch.from_numpy(expected).float())
+    source, target = (torch.randn(80, 150, generator=generator) for _ in range(2))
+    labels = torch.arange(80) % classes
+    objective = Propagation(8, classes)
+    objective.refresh(_drawn(source, labels, target, labels, correct=20, classes=classes))
+    expected = label_selectively(*_numpy(source, labels, target), classes, components=components)
+    assert torch.allclose(objective.selected(), torch.from_numpy(expected).float(), atol=1e-6)
 
 
 def test_a_graph_that_does_not_know_the_classes_is_not_used():
