@@ -29,22 +29,22 @@ SMALL: dict[str, dict[str, Any]] = {
 }
 """For small images: networks that are trained from random weights."""
 PHOTOS: dict[str, dict[str, Any]] = {
-    "EfficientNet-Lite0": {"backbone": "efficientnet-lite0", "image_size": 224},
-    "EfficientNet-Lite1": {"backbone": "efficientnet-lite1", "image_size": 240},
-    "EfficientNet-Lite2": {"backbone": "efficientnet-lite2", "image_size": 260},
+    "Lite0": {"backbone": "efficientnet-lite0", "image_size": 224},
+    "Lite1": {"backbone": "efficientnet-lite1", "image_size": 240},
+    "Lite2": {"backbone": "efficientnet-lite2", "image_size": 260},
 }
-"""For photographs: networks with published weights, each with the size of images that these were trained on."""
+"""For photographs: EfficientNet-Lites with published weights, each with the image size of their training."""
 DEEP = "office-caltech10-deep"
 """The photographs of the default suite as features of EfficientNet-Lite0."""
 
 PAPER: dict[str, dict[str, str]] = {
-    "paper, ResNet-50": {"source-only": "60.7", "DANN": "67.4", "DANN + TCM, as printed": "76.3"},
-    "paper, ResNet-101": {"source-only": "65.8", "DANN": "74.5", "DANN + TCM, as printed": "77.5"},
-    "paper, ResNet-152": {"source-only": "68.2", "DANN": "76.1", "DANN + TCM, as printed": "79.0"},
+    "paper, R-50": {"source-only": "60.7", "DANN": "67.4", "DANN + TCM, as printed": "76.3"},
+    "paper, R-101": {"source-only": "65.8", "DANN": "74.5", "DANN + TCM, as printed": "77.5"},
+    "paper, R-152": {"source-only": "68.2", "DANN": "76.1", "DANN + TCM, as printed": "79.0"},
 }
-"""The paper's Table 6: network -> row -> accuracy in per cent."""
+"""The paper's Table 6: ResNet -> row -> accuracy in per cent."""
 _PAPER = (
-    "The paper's columns are its Table 6: W-A of Office-31 with networks that are trained; "
+    "The paper's columns are its Table 6: W-A of Office-31 with ResNets that are trained; "
     'its row "+ ParetoDA" is DANN + TCM, as printed.'
 )
 
