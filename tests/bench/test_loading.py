@@ -160,6 +160,11 @@ def test_the_suites_of_photographs_unpack_their_archive_and_freeze_the_backbone(
         settings = complete_settings(task, data, work)
         assert (settings["frozen"], settings["image_size"]) == (True, side)
         assert settings["backbone_weights"] == str(weights)
+        same = complete_settings(task, data, work, {"backbone": "efficientnet-lite0", "image_size": 99})
+        assert same == {**settings, "image_size": 99}
+        other = complete_settings(task, data, work, {"backbone": "efficientnet-lite1"})
+        assert "backbone_weights" not in other  # those of the suite are another network's
+        assert complete_settings(task, data, work, {"backbone_weights": "none"})["backbone_weights"] == "none"
 
 
 def test_a_damaged_archive_is_told_and_leaves_nothing(tmp_path):

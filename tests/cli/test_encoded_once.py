@@ -86,6 +86,17 @@ def test_two_workers_of_a_bench_adapt_predict_evaluate_and_report_encode_every_i
     assert Counter(encoded(home).values()) == {1: 85}
 
 
+def test_two_workers_of_a_study_and_a_bench_after_it_encode_every_image_once(office, inside):
+    home, frozen = office
+    small = ("--seeds", "1", "--jobs", "2", "--steps", "2", "--bottleneck", "8")
+    end = inside("study", "path", "office31", "--task", "A-W", "--data", home, "--out", home / "study", *small, *frozen)
+    assert end.code == 0, end.err
+    assert "begins as its own code makes it" in end.err
+    assert Counter(encoded(home).values()) == {1: 85}
+    assert inside(*bench(home, (*frozen, "--tasks", "A-W"))).code == 0
+    assert Counter(encoded(home).values()) == {1: 85}
+
+
 def test_without_a_cache_predictions_are_the_same_and_a_run_encodes_its_images_once(office, inside, monkeypatch):
     home, frozen = office
     both = ("--source", home / "amazon" / "images", "--target", home / "webcam" / "images")

@@ -12,6 +12,7 @@ from paretoda.cli.adapt import adapt
 from paretoda.cli.bench import bench
 from paretoda.cli.errors import EXPECTED, INTERRUPTED
 from paretoda.cli.options import read_settings
+from paretoda.cli.study import study
 from paretoda.run.settings import SETTINGS, TASK_SETTINGS, Setting, Settings
 
 
@@ -23,6 +24,15 @@ def test_adapt_has_an_option_for_every_setting_in_the_same_order() -> None:
 def test_bench_has_an_option_for_every_setting_that_it_does_not_decide_itself() -> None:
     left_out = set(SETTINGS) - set(inspect.signature(bench).parameters)
     assert left_out == {"method", "target_loss", "scheme", "lr", "seed", "reference"}
+
+
+def test_study_has_an_option_for_every_setting_of_classification_that_it_does_not_decide_itself() -> None:
+    left_out = set(SETTINGS) - set(TASK_SETTINGS["segmentation"]) - set(inspect.signature(study).parameters)
+    decided = {"method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track"}
+    assert left_out == decided  # its --task names tasks of the suite
+    assert (
+        inspect.signature(study).parameters["task"].annotation != inspect.signature(adapt).parameters["task"].annotation
+    )
 
 
 @pytest.mark.parametrize("setting", SETTINGS.values(), ids=lambda setting: setting.name)

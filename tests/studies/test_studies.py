@@ -1,13 +1,11 @@
 """Every study, made small, on the embedded digits."""
 
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from paretoda.errors import SettingsError
 from paretoda.run.build import make_scheme
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.catalogue import STUDIES, make_study
@@ -18,7 +16,7 @@ from paretoda.tasks.settings import make_settings
 
 
 def small(directory: Path, **changes: Any) -> StudyRequest:
-    return StudyRequest(**{"directory": directory, "suite": "digits", "seeds": 1, "steps": 5, **changes})
+    return StudyRequest(**{"directory": directory, "suite": "digits", "seeds": 1, "settings": {"steps": 5}, **changes})
 
 
 def check_files(folder: Path) -> None:
@@ -70,15 +68,12 @@ def test_scales(tmp_path: Path, monkeypatch: Any) -> None:
     check_files(tmp_path)
 
 
-def test_calibrated_losses_have_no_scale_and_other_studies_refuse_them(tmp_path: Path, monkeypatch: Any) -> None:
+def test_calibrated_losses_have_no_scale(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(scales, "FACTORS", (0.1, 1.0))
     monkeypatch.setattr(scales, "SCHEMES", {"sum": {"scheme": "linear"}})
-    request = replace(small(tmp_path), calibrate=True)
-    page = make_study("scales", request, "")
+    page = make_study("scales", small(tmp_path, settings={"steps": 5, "calibrate": True}), "")
     assert not page.failures
     assert "a range of 0.0 points" in page.answer[0]
-    with pytest.raises(SettingsError, match="--calibrate is for the study 'scales'"):
-        make_study("path", request, "")
 
 
 def test_guides(tmp_path: Path, monkeypatch: Any) -> None:

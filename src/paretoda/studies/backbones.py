@@ -7,8 +7,10 @@ from typing import Any
 
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import describe_failures
+from paretoda.models.backbones import find_backbone
+from paretoda.models.weights import DEFAULT
 from paretoda.studies.contenders import make_accuracy_section, make_tables, run_contenders
-from paretoda.studies.page import Grid, Page, Section
+from paretoda.studies.page import Page
 from paretoda.studies.request import SUITE, StudyRequest
 
 METHODS: dict[str, dict[str, Any]] = {
@@ -20,33 +22,50 @@ METHODS: dict[str, dict[str, Any]] = {
 }
 WIDTHS: dict[str, dict[str, Any]] = {f"width {width}": {"bottleneck": width} for width in (64, 256, 1024)}
 """For stored features: the width of what is trained on them."""
-IMAGES: dict[str, dict[str, Any]] = {
+SMALL: dict[str, dict[str, Any]] = {
     "cnn": {"backbone": "cnn"},
     "lenet": {"backbone": "lenet", "image_size": 28},
     "resnet18": {"backbone": "resnet18", "image_size": 32},
 }
-"""For images: networks that are trained from random weights."""
+"""For small images: networks that are trained from random weights."""
+PHOTOS: dict[str, dict[str, Any]] = {
+    "Lite0": {"backbone": "efficientnet-lite0", "image_size": 224},
+    "Lite1": {"backbone": "efficientnet-lite1", "image_size": 240},
+    "Lite2": {"backbone": "efficientnet-lite2", "image_size": 260},
+}
+"""For photographs: EfficientNet-Lites with published weights, each with the image size of their training."""
 DEEP = "office-caltech10-deep"
 """The photographs of the default suite as features of EfficientNet-Lite0."""
 
-PAPER = Grid(
-    ["paper, W-A of Office-31", "source-only", "DANN", "+ ParetoDA"],
-    [
-        ["ResNet-50", "60.7", "67.4", "76.3"],
-        ["ResNet-101", "65.8", "74.5", "77.5"],
-        ["ResNet-152", "68.2", "76.1", "79.0"],
-    ],
+PAPER: dict[str, dict[str, str]] = {
+    "paper, R-50": {"source-only": "60.7", "DANN": "67.4", "DANN + TCM, as printed": "76.3"},
+    "paper, R-101": {"source-only": "65.8", "DANN": "74.5", "DANN + TCM, as printed": "77.5"},
+    "paper, R-152": {"source-only": "68.2", "DANN": "76.1", "DANN + TCM, as printed": "79.0"},
+}
+"""The paper's Table 6: ResNet -> row -> accuracy in per cent."""
+_PAPER = (
+    "The paper's columns are its Table 6: W-A of Office-31 with ResNets that are trained; "
+    'its row "+ ParetoDA" is DANN + TCM, as printed.'
 )
 
 
 def choose_networks(request: StudyRequest) -> dict[str, Mapping[str, dict[str, Any]]]:
-    """Return suite -> network -> settings: widths for stored features, backbones for images that are trained on."""
+    """Return suite -> network -> settings: widths for stored features, backbones for images.
+
+    The weights that a suite has for its own backbone are those that its other runs use; others are published ones. An
+    image size that the user gives is that of all networks.
+    """
     task = request.loaded_suite.tasks[request.choose_tasks()[0]]
-    trains_images = "backbone" in task.settings and not task.settings.get("frozen")
-    found: dict[str, Mapping[str, dict[str, Any]]] = {request.suite: IMAGES if trains_images else WIDTHS}
-    if request.suite == SUITE:
-        found[DEEP] = WIDTHS
-    return found
+    if "backbone" not in task.settings:
+        deep: dict[str, Mapping[str, dict[str, Any]]] = {DEEP: WIDTHS} if request.suite == SUITE else {}
+        return {request.suite: WIDTHS, **deep}
+    photos = find_backbone(task.settings["backbone"]).photos
+    found = {}
+    for network, settings in (PHOTOS if photos else SMALL).items():
+        own = {name: value for name, value in settings.items() if name != "image_size" or name not in request.settings}
+        has_weights = "backbone_weights" in task.settings and task.settings["backbone"] == own["backbone"]
+        found[network] = {**own, "backbone_weights": DEFAULT} if photos and not has_weights else own
+    return {request.suite: found}
 
 
 def study_backbones(request: StudyRequest) -> Page:
@@ -78,11 +97,13 @@ def study_backbones(request: StudyRequest) -> Page:
     chosen, last = make_tables(turned, request.loaded_suite.measure)
     return Page(
         f"Networks on {request.suite}, {', '.join(tasks)}",
-        [_answer({name: [cell.mean if cell else None for cell in chosen.cells(name)[:-1]] for name in chosen.rows})],
         [
-            make_accuracy_section("Chosen without target labels", chosen, {}),
-            make_accuracy_section("After the last step", last, {}),
-            Section("In the paper", grid=PAPER),
+            _answer({name: [cell.mean if cell else None for cell in chosen.cells(name)[:-1]] for name in chosen.rows}),
+            _PAPER,
+        ],
+        [
+            make_accuracy_section("Chosen without target labels", chosen, PAPER),
+            make_accuracy_section("After the last step", last, PAPER),
         ],
         failures=describe_failures(turned),
     )

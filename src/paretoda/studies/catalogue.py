@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
-from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import read_versions
 from paretoda.studies.ablation import study_ablation
 from paretoda.studies.backbones import study_backbones
@@ -40,16 +39,14 @@ def make_study(name: str, request: StudyRequest, command: str) -> Page:
         The page, which is also in the request's directory.
 
     Raises:
-        SettingsError: The suite has no such task, or the study cannot calibrate the losses.
+        SettingsError: The suite has no such task, or the study cannot use a setting.
     """
-    if request.calibrate and name != "scales":
-        raise SettingsError(f"--calibrate is for the study 'scales', not for {name!r}")
     request.choose_tasks()
     page = STUDIES[name](request)
     facts = {
         "command": command or shlex.join(["paretoda", "study", name]),
         "seeds": f"0 to {request.seeds - 1}",
-        "steps": str(request.steps or "the study's own"),
+        "settings": ", ".join(f"{name} {value}" for name, value in request.settings.items()) or "those of the study",
         "selection": "the ensemble of validators, where a table says chosen; the last step elsewhere",
         **read_versions(),
     }

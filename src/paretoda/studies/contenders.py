@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from paretoda.bench.contenders import Contender, RunSpec, plan, select_variants
 from paretoda.bench.jobs import Bench
+from paretoda.bench.request import find_task_data
 from paretoda.bench.runner import run_local
 from paretoda.bench.store import Row
 from paretoda.bench.suites import find_suite
 from paretoda.report.tables import Cell, Table, make_table
 from paretoda.studies.page import Grid, Section
 from paretoda.studies.request import StudyRequest
+from paretoda.studies.settings import check_runs, merge_settings, refuse_without_effect
 
 
 def run_contenders(
@@ -21,23 +22,25 @@ def run_contenders(
     """Run the contenders that have no result yet, and return the results of all.
 
     Args:
-        request: Seeds, steps, jobs, data, directory.
-        wanted: Suite -> its contenders.
+        request: Settings, seeds, jobs, data, directory.
+        wanted: Suite -> its contenders, with what the study sets itself.
         tasks: Suite -> names of its tasks.
+
+    Raises:
+        SettingsError: A setting of the user has no effect here, or contradicts another.
+        DataError: Files are missing.
     """
+    refuse_without_effect(request, [one.settings for own in wanted.values() for one in own], wanted)
+    needed = [find_suite(suite).tasks[task] for suite in wanted for task in tasks[suite]]
+    data = find_task_data(needed, request.data)
     specs: list[RunSpec] = []
     for suite, contenders in wanted.items():
-        own = [Contender(one.name, set_steps(request, one.settings)) for one in contenders]
-        specs += plan(suite, find_suite(suite), own, seeds=request.seeds, tasks=tasks[suite])
-    bench = Bench(specs, request.directory, request.find_data(tuple(wanted)))
+        merged = [Contender(one.name, merge_settings(request, suite, one.settings)) for one in contenders]
+        check_runs(request, suite, tasks[suite], [one.settings for one in merged], data)
+        specs += plan(suite, find_suite(suite), merged, seeds=request.seeds, tasks=tasks[suite])
+    bench = Bench(specs, request.directory, data)
     run_local(bench, request.jobs, request.tell)
     return select_variants(bench.rows())
-
-
-def set_steps(request: StudyRequest, settings: Mapping[str, Any], default: int | None = None) -> dict[str, Any]:
-    """Return the settings with the number of steps that the user asked for, or else the study's own."""
-    steps = request.steps or default
-    return {**settings, **({} if steps is None else {"steps": steps})}
 
 
 def make_tables(rows: Sequence[Row], measure: str) -> tuple[Table, Table]:
@@ -46,7 +49,7 @@ def make_tables(rows: Sequence[Row], measure: str) -> tuple[Table, Table]:
 
 
 def make_accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapping[str, str]]) -> Section:
-    """Return a table of accuracies with further columns to the left.
+    """Return a table of accuracies with further columns to the right.
 
     Args:
         heading: Heading of the section.
@@ -59,12 +62,12 @@ def make_accuracy_section(heading: str, table: Table, columns: Mapping[str, Mapp
     for place in range(len(tasks)):
         shown = {name: _round_percent(cells[name][place]) for name in table.rows}
         best = max(shown.values(), default=0.0)
-        bold |= {(i, 1 + len(columns) + place) for i, name in enumerate(table.rows) if 0 < shown[name] == best}
+        bold |= {(i, 1 + place) for i, name in enumerate(table.rows) if 0 < shown[name] == best}
     rows = [
-        [name, *(texts.get(name, "") for texts in columns.values()), *(str(cell or "") for cell in cells[name])]
+        [name, *(str(cell or "") for cell in cells[name]), *(texts.get(name, "") for texts in columns.values())]
         for name in table.rows
     ]
-    return Section(heading, [table.caption], Grid(["", *columns, *tasks], rows, frozenset(bold)))
+    return Section(heading, [table.caption], Grid(["", *tasks, *columns], rows, frozenset(bold)))
 
 
 def _round_percent(cell: Cell | None) -> float:

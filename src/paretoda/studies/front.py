@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.objectives import Cdan
-from paretoda.studies.contenders import set_steps
-from paretoda.studies.instrumented_run import Trial, measure_losses, open_instrumented_run, run_trials, subsample
+from paretoda.studies.instrumented_run import InstrumentedRun, Trial, measure_losses, run_trials, subsample
 from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
@@ -215,9 +214,8 @@ def _held_out_gain(rows: NDArray[np.float64], labels: NDArray[np.int64], penalty
     return math.log(2) - float(losses[labels == 0].mean() + losses[labels == 1].mean()) / 2
 
 
-def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def measure(run: InstrumentedRun, after: Sequence[After]) -> Row:
     """Train, and return the losses on whole sets at the end."""
-    run = open_instrumented_run(trial, data, work)
     run.train(after)
     snapshot = run.snapshot()
     losses = measure_losses(run.step, snapshot)
@@ -239,7 +237,7 @@ def _make_trials(request: StudyRequest, task: str) -> list[Trial]:
             options = [*_SAME["options"], f"scheme.preference=[1,{ray:g}]"]
             found.append((f"{method}|EPO|{ray:g}", {"method": method, "scheme": "epo", "options": options}))
     return [
-        Trial(request.suite, task, name, seed, set_steps(request, {**_SAME, **settings}, STEPS))
+        Trial(request.suite, task, name, seed, {**_SAME, **settings})
         for seed in range(request.seeds)
         for name, settings in found
     ]
@@ -255,7 +253,7 @@ def study_front(request: StudyRequest) -> Page:
         The page of the study.
     """
     task = request.choose_task()
-    rows = run_trials(request, _make_trials(request, task), measure)
+    rows = run_trials(request, _make_trials(request, task), measure, steps=STEPS)
     good = [row for row in rows if "error" not in row]
     answers, figures = [], []
     for method in METHODS:

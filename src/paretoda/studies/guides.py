@@ -28,12 +28,10 @@ from paretoda.gradients.vjp import combine, vjp
 from paretoda.io.csv_cells import csv_text
 from paretoda.io.files import write_text
 from paretoda.objectives import GUIDES, make_guide
-from paretoda.studies.contenders import set_steps
 from paretoda.studies.instrumented_run import (
     InstrumentedRun,
     Trial,
     copy_at_full_strength,
-    open_instrumented_run,
     run_trials,
 )
 from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure
@@ -350,9 +348,8 @@ def draw_picture(directory: Path, pull: Mapping[str, Pull], order: Order) -> str
     return save_figure(figure, directory / "guides.svg")
 
 
-def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def measure(run: InstrumentedRun, after: Sequence[After]) -> Row:
     """Train, and at every candidate step measure the guides, the validators, the gradients and the truth."""
-    run = open_instrumented_run(trial, data, work)
     guides = make_guides(run)
     validators = {name: make() for name, make in VALIDATORS.items()}
     points: list[Row] = []
@@ -385,7 +382,7 @@ def study_guides(request: StudyRequest) -> Page:
     tasks = request.choose_tasks(TASKS)
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(request.suite, task, name, seed, set_steps(request, {**same, **settings}))
+        Trial(request.suite, task, name, seed, {**same, **settings})
         for seed in range(request.seeds)
         for task in tasks
         for name, settings in SCHEMES.items()

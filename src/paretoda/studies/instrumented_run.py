@@ -14,8 +14,10 @@ from typing import Any, TypeVar
 import torch
 from torch import Tensor
 
+from paretoda.bench.execute import load_suite_task
 from paretoda.bench.jobs import Execution, collect_results, find_missing
-from paretoda.bench.loading import complete_settings, load_task
+from paretoda.bench.loading import complete_settings
+from paretoda.bench.request import find_task_data
 from paretoda.bench.runner import run_jobs
 from paretoda.bench.store import Row, Store
 from paretoda.bench.suites import find_suite
@@ -24,10 +26,16 @@ from paretoda.data.pair import Part
 from paretoda.errors import DataError
 from paretoda.evaluation.oracle import oracle_accuracy
 from paretoda.evaluation.predictions import predict
+from paretoda.models.backbones.user_module import consent
+from paretoda.run.backbone_choice import resolve_backbone
 from paretoda.run.build import build_step, pick_device
+from paretoda.run.callbacks import Callbacks
 from paretoda.run.settings import Settings
+from paretoda.run.start import use_deterministic_algorithms
+from paretoda.run.threads import limit_threads
 from paretoda.run.train import Trained, train
 from paretoda.studies.request import StudyRequest
+from paretoda.studies.settings import check_runs, merge_settings, refuse_other_networks, refuse_without_effect
 from paretoda.tasks import find_task
 from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
@@ -46,12 +54,14 @@ class InstrumentedRun:
     """A run before its first step.
 
     Args:
+        extra: What the study changes beyond the settings.
         settings: Settings of the run.
         pair: Source and target.
         oracle_labels: Labels of all target samples in order, shape (n,).
         step: Step that the settings describe; a study may change it.
     """
 
+    extra: Mapping[str, Any]
     settings: Settings
     pair: DomainPair
     oracle_labels: Tensor
@@ -72,31 +82,37 @@ class InstrumentedRun:
 
     def train(self, after: Sequence[After]) -> Trained:
         """Take all steps."""
-        return train(self.settings, self.pair, self.step, after=after)
+        with limit_threads(self.pair.kind, self.settings.threads), use_deterministic_algorithms(self.settings):
+            return train(self.settings, self.pair, self.step, after=after)
 
 
-def open_instrumented_run(trial: Trial, data: Path | None, work: Path) -> InstrumentedRun:
+def open_instrumented_run(
+    trial: Trial, data: Path | None, work: Path, progress: Progress | None = None
+) -> InstrumentedRun:
     """Return the trial's data and networks, at the beginning.
 
     Args:
         trial: The trial.
         data: Folder of the suite's files.
         work: Folder for unpacked archives.
+        progress: Called with the progress of long work, such as the features of a frozen backbone.
 
     Raises:
         DataError: The numbers of target samples and labels differ.
     """
-    suite_task = find_suite(trial.suite).tasks[trial.task]
-    own = complete_settings(suite_task, data, work)
-    settings = make_settings({**own, **trial.settings, "seed": trial.seed})
+    own = complete_settings(find_suite(trial.suite).tasks[trial.task], data, work, trial.settings)
+    settings = make_settings({**own, "seed": trial.seed})
+    consent(settings.backbone)
+    settings = resolve_backbone(settings)
     task = find_task(settings.task)
-    loaded = load_task(task, suite_task, data, work)
+    loaded = load_suite_task(trial.suite, trial.task, data, work, settings.skip_bad)
     device = pick_device(settings.device)
-    inputs = task.open(settings, loaded.source, loaded.target, device)
+    inputs = task.open(settings, loaded.source, loaded.target, device, Callbacks(progress=progress))
     labels = torch.from_numpy(loaded.test.oracle_labels)
     if len(labels) != len(inputs.pair.positions("all-target")):
         raise DataError("the target has another number of samples than labels")
-    return InstrumentedRun(settings, inputs.pair, labels, build_step(task, settings, inputs.pair, device))
+    step = build_step(task, settings, inputs.pair, device)
+    return InstrumentedRun(trial.extra, settings, inputs.pair, labels, step)
 
 
 def measure_losses(step: Step, snapshot: Snapshot) -> dict[str, float]:
@@ -160,23 +176,36 @@ class Trial:
         return make_settings(self.settings).steps
 
 
-Measure = Callable[[Trial, "Path | None", Path, "Sequence[After]"], Row]
-"""A module-level function: takes a trial, the data's folder, one for unpacked archives and hooks; returns numbers."""
+Measure = Callable[[InstrumentedRun, "Sequence[After]"], Row]
+"""A module-level function: trains a run with hooks that are called after every step; returns numbers."""
 
 
-def run_trials(request: StudyRequest, trials: Sequence[Trial], measure: Measure) -> list[Row]:
+def run_trials(request: StudyRequest, trials: Sequence[Trial], measure: Measure, **default: Any) -> list[Row]:
     """Make the trials without a result and return all results in the order of the trials, under their names.
 
     Args:
-        request: Directory, data, jobs, and whom to report progress to.
-        trials: All trials.
+        request: Settings, directory, data, jobs, and whom to report progress to.
+        trials: All trials of one suite, with what the study sets itself.
         measure: Makes one trial.
+        **default: Settings of the trials that the user may change.
+
+    Raises:
+        SettingsError: A setting of the user has no effect here, or contradicts another.
+        DataError: Files are missing.
     """
+    refuse_other_networks(request)
+    refuse_without_effect(request, [trial.settings for trial in trials], [request.suite])
+    tasks = list(dict.fromkeys(trial.task for trial in trials))
+    data = find_task_data([find_suite(request.suite).tasks[task] for task in tasks], request.data)
+    merged = [
+        replace(trial, settings=merge_settings(request, trial.suite, trial.settings, default)) for trial in trials
+    ]
+    check_runs(request, request.suite, tasks, [trial.settings for trial in merged], data)
     store = Store(request.directory)
     with store.lock():
-        execution = Execution(partial(_measure_trial, measure), request.find_data(), request.directory / "data")
-        run_jobs(store, find_missing(store.read(), trials), execution, request.jobs, request.tell)
-    return collect_results(store.read(), trials)
+        execution = Execution(partial(_measure_trial, measure), data, request.directory / "data")
+        run_jobs(store, find_missing(store.read(), merged), execution, request.jobs, request.tell)
+    return collect_results(store.read(), merged)
 
 
 def _measure_trial(
@@ -185,6 +214,6 @@ def _measure_trial(
     data: Path | None,
     work: Path,
     after: Sequence[After],
-    progress: Progress | None,  # noqa: ARG001
+    progress: Progress | None,
 ) -> Row:
-    return {**trial.line, **measure(trial, data, work, after)}
+    return {**trial.line, **measure(open_instrumented_run(trial, data, work, progress), after)}

@@ -15,8 +15,7 @@ from torch.nn import functional
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
 from paretoda.evaluation.oracle import OracleGuide, OracleLabels
-from paretoda.studies.contenders import set_steps
-from paretoda.studies.instrumented_run import InstrumentedRun, Trial, measure_losses, open_instrumented_run, run_trials
+from paretoda.studies.instrumented_run import InstrumentedRun, Trial, measure_losses, run_trials
 from paretoda.studies.page import COLOURS, Grid, Page, Section, make_panels, save_figure, set_log_axis
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
@@ -152,12 +151,11 @@ def draw_paths(directory: Path, rows: Sequence[Mapping[str, Any]], seed: int) ->
     return save_figure(figure, directory / f"paths-seed-{seed}.svg")
 
 
-def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def measure(run: InstrumentedRun, after: Sequence[After]) -> Row:
     """Train, and record the losses on whole sets before the first step and every few steps."""
-    run = open_instrumented_run(trial, data, work)
-    if trial.extra.get("oracle"):
+    if run.extra.get("oracle"):
         run.step.guide = OracleGuide(run.oracle_labels_of("held-out-target")).to(run.step.device)
-    if trial.extra.get("control"):
+    if run.extra.get("control"):
         run = _train_on_labels(run)
     points = [_point(run, 0)]
     every = max(1, run.settings.steps // _RECORDS)
@@ -205,7 +203,7 @@ def study_path(request: StudyRequest) -> Page:
     task = request.choose_task()
     same = {"method": "dann", "target_loss": "tcm", "select": "last"}
     trials = [
-        Trial(request.suite, task, name, seed, set_steps(request, {**same, **settings}), extra)
+        Trial(request.suite, task, name, seed, {**same, **settings}, extra)
         for seed in range(request.seeds)
         for name, (settings, extra) in PATHS.items()
     ]

@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from paretoda.bench.loading import needs_files
-from paretoda.bench.suites import find_data_folder, find_suite
+from paretoda.bench.suites import find_suite
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
+from paretoda.tasks import CLASSIFICATION
 from paretoda.tasks.suites import Suite
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from paretoda.types import Progress
 
 SUITE = "office-caltech10"
 _TASK = "W-A"
 
 
-def _silent(_what: str, _done: int, _total: int) -> None:
+def _tell_nobody(_what: str, _done: int, _total: int) -> None:
     """Report nothing."""
+
+
+def _say_nothing(_sentence: str) -> None:
+    """Say nothing."""
 
 
 @dataclass(frozen=True)
@@ -32,27 +39,37 @@ class StudyRequest:
         suite: Name of the suite of tasks.
         tasks: Names of the tasks; empty: see `choose_tasks`.
         seeds: Number of seeds, 0..seeds-1.
-        steps: Steps of each run; None means the study's own.
         jobs: Runs at a time.
         data: Folder of the suite's files; None means $PARETODA_DATA or ../shared/data.
-        calibrate: Whether the study of scales calibrates the losses of every scheme; other studies refuse it.
+        settings: Settings of all runs, perhaps with a preset; what the study itself sets for a run takes precedence.
         tell: Called with what the runs do, such as training, how much is done and how much there is in all.
+        say: Called with sentences for the user before the runs start.
     """
 
     directory: Path
     suite: str = SUITE
     tasks: tuple[str, ...] = ()
     seeds: int = 3
-    steps: int | None = None
     jobs: int = 1
     data: Path | None = None
-    calibrate: bool = False
-    tell: Progress = _silent
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    tell: Progress = _tell_nobody
+    say: Callable[[str], None] = _say_nothing
 
     @property
     def loaded_suite(self) -> Suite:
-        """The suite itself."""
-        return find_suite(self.suite)
+        """The suite itself.
+
+        Raises:
+            DataError: There is no such suite.
+            SettingsError: Its tasks are not of classification.
+        """
+        suite = find_suite(self.suite)
+        if suite.task != CLASSIFICATION:
+            raise SettingsError(
+                f"studies are of {CLASSIFICATION}, and {self.suite} is of {suite.task}; take another suite"
+            )
+        return suite
 
     def choose_tasks(self, default: tuple[str, ...] = (_TASK,)) -> tuple[str, ...]:
         """Return the tasks asked for, else those of the default that the suite has, else its first.
@@ -76,8 +93,3 @@ class StudyRequest:
         if others:
             raise SettingsError(f"this study takes one task, got {', '.join(self.tasks)}; call it once for each")
         return task
-
-    def find_data(self, suites: tuple[str, ...] = ()) -> Path | None:
-        """Return the folder of the files; None where the tasks of these suites (by default the own) need none."""
-        tasks = [task for name in suites or (self.suite,) for task in find_suite(name).tasks.values()]
-        return find_data_folder(self.data) if any(map(needs_files, tasks)) else None

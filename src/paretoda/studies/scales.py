@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from statistics import fmean
 from typing import Any
 
@@ -12,8 +11,7 @@ from torch import Tensor
 
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
-from paretoda.studies.contenders import set_steps
-from paretoda.studies.instrumented_run import Trial, open_instrumented_run, run_trials
+from paretoda.studies.instrumented_run import InstrumentedRun, Trial, run_trials
 from paretoda.studies.page import Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
 from paretoda.training.loop import After
@@ -69,10 +67,9 @@ class Scaled(Objective):
         self.inner.refresh(snapshot)
 
 
-def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After]) -> Row:
+def measure(run: InstrumentedRun, after: Sequence[After]) -> Row:
     """Train with scaled losses, and return the oracle accuracy of the chosen and of the last model."""
-    run = open_instrumented_run(trial, data, work)
-    for name, factor in trial.extra["factors"].items():
+    for name, factor in run.extra["factors"].items():
         run.step.objectives[name] = Scaled(run.step.objectives[name], factor)
     trained = run.train(after)
     last = run.oracle_accuracy()
@@ -83,7 +80,7 @@ def measure(trial: Trial, data: Path | None, work: Path, after: Sequence[After])
 
 
 def study_scales(request: StudyRequest) -> Page:
-    """Run all pairs of factors under each scheme; with `request.calibrate`, every scheme sees calibrated losses.
+    """Run all pairs of factors under each scheme.
 
     Args:
         request: What the user asks for.
@@ -93,15 +90,13 @@ def study_scales(request: StudyRequest) -> Page:
     """
     task = request.choose_task()
     common: dict[str, Any] = {"method": "dann", "target_loss": "tcm"}
-    if request.calibrate:
-        common["calibrate"] = True
     trials = [
         Trial(
             request.suite,
             task,
             f"{name}|{first}|{second}",
             seed,
-            set_steps(request, {**settings, **common}),
+            {**settings, **common},
             {"factors": {"source": first, "alignment": second}},
         )
         for seed in range(request.seeds)

@@ -1,4 +1,4 @@
-"""EfficientNet-Lite0: the published names and count, TensorFlow's padding, and the stored features of real images."""
+"""EfficientNet-Lite: published names and counts, TensorFlow's padding, stored features and classes of real images."""
 
 import io
 import zipfile
@@ -10,8 +10,16 @@ import torch
 from PIL import Image
 from torch.nn.functional import conv2d
 
-from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0, SamePadConv
-from paretoda.models.weights import load_weights
+from paretoda.models.backbones import BACKBONES, make_backbone
+from paretoda.models.backbones.efficientnet import (
+    MEAN,
+    STD,
+    SamePadConv,
+    efficientnet_lite0,
+    efficientnet_lite1,
+    efficientnet_lite2,
+)
+from paretoda.models.weights import find_package_file, load_weights
 
 DATA = Path("/work/shared/data")
 WEIGHTS = DATA / "weights" / "efficientnet-lite0.safetensors"
@@ -19,15 +27,87 @@ IMAGES = DATA / "office-caltech10" / "images-160px.zip"
 needs_data = pytest.mark.skipif(not (WEIGHTS.exists() and IMAGES.exists()), reason="the shared data is not here")
 
 
-def test_the_number_of_parameters_is_the_published_one():
+FAMILY = {
+    "efficientnet-lite0": efficientnet_lite0,
+    "efficientnet-lite1": efficientnet_lite1,
+    "efficientnet-lite2": efficientnet_lite2,
+}
+PARAMETERS = {"efficientnet-lite0": 4_652_008, "efficientnet-lite1": 5_416_680, "efficientnet-lite2": 6_092_072}
+BLOCKS = {  # outputs x blocks of the stages in the published files
+    "efficientnet-lite1": ((16, 1), (24, 3), (40, 3), (80, 4), (112, 4), (192, 5), (320, 1)),
+    "efficientnet-lite2": ((16, 1), (24, 3), (48, 3), (88, 4), (120, 4), (208, 5), (352, 1)),
+}
+KERNELS = (3, 3, 5, 3, 5, 5, 3)
+OFFICE31 = DATA / "office31" / "images-200px.zip"
+IMAGENET = {"mouse": {673}, "back_pack": {414}, "laptop_computer": {620, 681}, "bike": {444, 671}}
+"""Class of Office-31 -> numbers of ImageNet's classes: mouse; backpack; laptop, notebook; two kinds of bicycles."""
+
+
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_number_of_parameters_is_the_published_one(name):
     with torch.device("meta"):
-        model = EfficientNetLite0(classes=1000)
-    assert sum(p.numel() for p in model.parameters()) == 4_652_008
+        model = FAMILY[name](classes=1000)
+    assert sum(p.numel() for p in model.parameters()) == PARAMETERS[name]
+
+
+def published(name):
+    """Return random tensors under the names and with the shapes of the published file."""
+    shapes = {"_conv_stem.weight": (32, 3, 3, 3), "_fc.weight": (1000, 1280), "_fc.bias": (1000,)}
+    norms = {"_bn0": 32, "_bn1": 1280}
+    block, inputs = 0, 32
+    for kernel, (outputs, repeats) in zip(KERNELS, BLOCKS[name], strict=True):
+        for _ in range(repeats):
+            here, wide = f"_blocks.{block}.", inputs * (6 if block else 1)
+            if block:
+                shapes[f"{here}_expand_conv.weight"], norms[f"{here}_bn0"] = (wide, inputs, 1, 1), wide
+            shapes[f"{here}_depthwise_conv.weight"], norms[f"{here}_bn1"] = (wide, 1, kernel, kernel), wide
+            shapes[f"{here}_project_conv.weight"], norms[f"{here}_bn2"] = (outputs, wide, 1, 1), outputs
+            block, inputs = block + 1, outputs
+    shapes["_conv_head.weight"] = (1280, inputs, 1, 1)
+    for norm, width in norms.items():
+        shapes |= {f"{norm}.{part}": (width,) for part in ("weight", "bias", "running_mean", "running_var")}
+        shapes[f"{norm}.num_batches_tracked"] = ()
+    return {key: torch.rand(shape) if shape else torch.tensor(7) for key, shape in shapes.items()}
+
+
+@pytest.mark.parametrize("name", BLOCKS)
+def test_a_file_in_the_published_format_is_loaded_whole(name, tmp_path):
+    tensors, file = published(name), tmp_path / "weights.pth"
+    torch.save(tensors, file)
+    whole = FAMILY[name](classes=1000)
+    assert load_weights(whole, file) == ()
+    assert {key: tuple(tensor.shape) for key, tensor in whole.state_dict().items()} == {
+        key: tuple(tensor.shape) for key, tensor in tensors.items()
+    }
+    encoder = make_backbone(name, (3, 32, 32), file)
+    assert all(torch.equal(tensor, tensors[key]) for key, tensor in encoder.state_dict().items())
+    assert encoder.eval()(torch.zeros(1, 3, 32, 32)).shape == (1, BACKBONES[name].width)
+
+
+@pytest.mark.skipif(not OFFICE31.exists(), reason="the shared data is not here")
+@pytest.mark.parametrize("name", FAMILY)
+def test_the_published_weights_recognise_real_photographs(name):
+    file = find_package_file(name)
+    if file is None:
+        pytest.skip(f"the package with the weights of {name} is not installed")
+    model, size = FAMILY[name](classes=1000).eval(), BACKBONES[name].size or 224
+    assert load_weights(model, file) == ()
+    right = []
+    with zipfile.ZipFile(OFFICE31) as archive:
+        for kind, numbers in IMAGENET.items():
+            paths = sorted(path for path in archive.namelist() if f"dslr/images/{kind}/" in path)
+            for path in [path for path in paths if path.endswith(".jpg")][:4]:
+                image = Image.open(io.BytesIO(archive.read(path))).convert("RGB").resize((size, size))
+                pixels = torch.tensor((np.asarray(image, dtype=np.float32) - 127) / 128).permute(2, 0, 1)
+                with torch.no_grad():
+                    right.append(int(model(pixels[None]).argmax()) in numbers)
+    assert len(right) == 16
+    assert sum(right) >= 12
 
 
 def test_names_and_shapes_are_those_of_the_published_file():
     with torch.device("meta"):
-        state = EfficientNetLite0(classes=1000).state_dict()
+        state = efficientnet_lite0(classes=1000).state_dict()
     known = {
         "_conv_stem.weight": (32, 3, 3, 3),
         "_blocks.0._depthwise_conv.weight": (32, 1, 3, 3),
@@ -59,7 +139,7 @@ def test_the_odd_pixel_of_padding_goes_to_the_end(size, kernel, stride):
 
 
 def test_gradients_reach_every_parameter_and_other_channels_are_read():
-    model = EfficientNetLite0(in_channels=1)
+    model = efficientnet_lite0(in_channels=1)
     model(torch.randn(2, 1, 32, 48)).square().sum().backward()
     assert all(p.grad is not None for p in model.parameters())
 
@@ -94,7 +174,7 @@ def test_normalisation_is_that_of_the_weights():
 def test_the_stored_features_of_real_images_are_reproduced(pairs):
     """Not exactly: they were made from the large originals, of which the archive has versions of 160 pixels."""
     images, stored, chosen = pairs
-    model = EfficientNetLite0().eval()
+    model = efficientnet_lite0().eval()
     unused = load_weights(model, WEIGHTS)
     assert set(unused) == {"_fc.weight", "_fc.bias"}
     assert all(p.dtype == torch.float32 for p in model.parameters())
@@ -112,7 +192,7 @@ def test_the_stored_features_of_real_images_are_reproduced(pairs):
 @needs_data
 def test_symmetric_padding_would_not_reproduce_them(pairs, monkeypatch):
     images, stored, chosen = pairs
-    model = EfficientNetLite0().eval()
+    model = efficientnet_lite0().eval()
     load_weights(model, WEIGHTS)
     monkeypatch.setattr(
         SamePadConv,

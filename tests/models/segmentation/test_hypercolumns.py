@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from paretoda.errors import WeightsError
-from paretoda.models.backbones.efficientnet import EfficientNetLite0
+from paretoda.models.backbones.efficientnet import efficientnet_lite0
 from paretoda.models.segmentation.segmenter import Segmenter, SegmenterArchitecture, make_segmenter, segmenter_groups
 from paretoda.models.segmentation.small import HypercolumnBody
 
@@ -17,7 +17,7 @@ FIRST = ("trunk._conv_stem.", "trunk._bn0.", "trunk._blocks.0.", "trunk._blocks.
 def published(tmp_path_factory):
     """A file as the published one: the whole network with its classifier, in half precision."""
     torch.manual_seed(1)
-    whole = EfficientNetLite0(classes=1000)
+    whole = efficientnet_lite0(classes=1000)
     path = tmp_path_factory.mktemp("weights") / "efficientnet-lite0.pth"
     torch.save({key: value.half() for key, value in whole.state_dict().items()}, path)
     return path, whole

@@ -9,7 +9,7 @@ from tasks.segmentation.conftest import QUICK, same
 from paretoda import segment
 from paretoda.data.segmentation import make_scene_pair
 from paretoda.data.transforms import IMAGENET
-from paretoda.models.backbones.efficientnet import EfficientNetLite0
+from paretoda.models.backbones.efficientnet import efficientnet_lite0
 from paretoda.run.callbacks import Callbacks
 from paretoda.tasks.segmentation.build import make_model, make_objectives, make_optimiser
 from paretoda.tasks.segmentation.inputs import make_pair_settings
@@ -47,7 +47,7 @@ def test_the_target_loss_asks_for_the_frequencies_that_the_source_loss_teaches(s
 def weights(tmp_path):
     """A file like the published one."""
     path = tmp_path / "lite0.pth"
-    torch.save(EfficientNetLite0(classes=1000).state_dict(), path)
+    torch.save(efficientnet_lite0(classes=1000).state_dict(), path)
     return str(path)
 
 

@@ -15,7 +15,14 @@ from paretoda.models.backbones import timm as from_timm
 from paretoda.models.backbones import transformers as from_transformers
 from paretoda.models.backbones import user_module as own_module
 from paretoda.models.backbones.backbone import IMAGENET_MEAN, IMAGENET_STD, Backbone, ExternalBackbone, measure_width
-from paretoda.models.backbones.efficientnet import MEAN, STD, EfficientNetLite0
+from paretoda.models.backbones.efficientnet import (
+    FEATURES,
+    MEAN,
+    STD,
+    efficientnet_lite0,
+    efficientnet_lite1,
+    efficientnet_lite2,
+)
 from paretoda.models.backbones.resnet import resnet18, resnet34, resnet50, resnet101, resnet152
 from paretoda.models.backbones.small import SMALLEST, cnn, cnn_width, lenet
 from paretoda.models.weights import DEFAULT, RANDOM, load_weights, resolve_weights
@@ -32,6 +39,10 @@ def _resnet(build: Callable[..., nn.Module], width: int) -> Backbone:
     return Backbone(lambda channels: build(in_channels=channels), width, 32, IMAGENET_MEAN, IMAGENET_STD, True)
 
 
+def _efficientnet(build: Callable[..., nn.Module], size: int | None = None) -> Backbone:
+    return Backbone(lambda channels: build(in_channels=channels), FEATURES, 32, MEAN, STD, True, size)
+
+
 BACKBONES: dict[str, Backbone] = {
     "lenet": Backbone(lenet, 500, SMALLEST),
     "cnn": Backbone(cnn, cnn_width(), 8),
@@ -40,9 +51,9 @@ BACKBONES: dict[str, Backbone] = {
     "resnet50": _resnet(resnet50, 2048),
     "resnet101": _resnet(resnet101, 2048),
     "resnet152": _resnet(resnet152, 2048),
-    "efficientnet-lite0": Backbone(
-        lambda channels: EfficientNetLite0(in_channels=channels), EfficientNetLite0.width, 32, MEAN, STD, True
-    ),
+    "efficientnet-lite0": _efficientnet(efficientnet_lite0),
+    "efficientnet-lite1": _efficientnet(efficientnet_lite1, 240),
+    "efficientnet-lite2": _efficientnet(efficientnet_lite2, 260),
 }
 """Name -> backbone; "mlp", which reads feature vectors, needs none of this and is not included."""
 

