@@ -196,8 +196,22 @@ class Objective(nn.Module, ABC):
 
     encoder_updates: int = 1
     """Number of encoder updates per step that lower it: one together with the others, then alone."""
+    strength: float = 1.0
+    """Factor of the value and the gradient at this point of the training, where the objective has one."""
+    whole: float = 0.0
+    """Full strength of an objective whose strength grows from 0; 0 where it does not grow."""
     common: bool = False
     """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
+
+    @property
+    def offset(self) -> float:
+        """Number that is added to the loss where a scheme reads its value; 0 for losses that are positive anyway.
+
+        Schemes take logarithms and ratios of values, and regard a small one as a solved problem. A loss that may be 0
+        or negative for other reasons needs an offset (docs/decisions/0004): an adversarial one that of an adversary
+        that knows nothing, and one whose strength grows from 0 what is still missing of its strength.
+        """
+        return self.whole - self.strength if self.whole else 0.0
 
     @property
     def refreshes(self) -> bool:

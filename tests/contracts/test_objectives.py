@@ -11,6 +11,7 @@ from objectives.samples import Samples, gradients, silent
 from torch import nn
 
 import paretoda.objectives
+from paretoda.core.problem import add_offsets
 from paretoda.objectives import (
     ALIGNMENTS,
     GUIDES,
@@ -312,6 +313,32 @@ def test_an_alignment_has_no_say_at_the_start_and_all_its_strength_at_the_end(na
     assert value(objective, "alignment", samples).item() == pytest.approx(fresh, rel=1e-4)
     with pytest.raises(ValueError, match="share of the training"):
         objective.advance(1.5)
+
+
+@pytest.mark.parametrize(("kind", "name"), [pair for pair in EVERY if pair[0] != "guide"])
+@pytest.mark.parametrize("seed", range(3))
+def test_what_schemes_of_loss_values_read_is_positive_from_the_first_step_on(kind, name, seed):
+    samples = Samples(seed=seed)
+    objective = build(kind, name, samples, seed=seed)
+    for progress in (None, 0.0, 0.01, 0.3, 1.0):
+        if progress is not None:
+            objective.advance(progress)
+        assert 0 <= objective.offset < 10
+        found = add_offsets(value(objective, kind, samples).detach().numpy()[None], (objective.offset,))
+        assert found[0] > 1e-4
+
+
+@pytest.mark.parametrize("name", [name for name, make in ALIGNMENTS.items() if make is not None])
+def test_a_loss_that_can_be_negative_or_begins_at_0_has_an_offset(name):
+    """With an offset of 0 it would be raised to 1e-8, and a scheme that divides by it would see nothing else."""
+    found = []
+    for seed in range(8):
+        samples = Samples(seed=seed)
+        objective = build("alignment", name, samples, seed=seed)
+        for progress in (0.0, 0.5):
+            objective.advance(progress)
+            found.append((value(objective, "alignment", samples).item(), objective.offset))
+    assert all(loss > 0 or offset > 1e-2 for loss, offset in found)
 
 
 @pytest.mark.parametrize("name", GUIDES)

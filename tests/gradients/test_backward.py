@@ -1,5 +1,7 @@
 """`paretoda.backward` writes exactly m Σ alpha_i g_i, by whatever way it got there."""
 
+import math
+
 import numpy as np
 import pytest
 import torch
@@ -35,6 +37,7 @@ def run(toy, scheme, *, use_features=True, **settings):
         features=features if use_features else None,
         heads=toy.classifier,
         private=[(toy.private(features), toy.discriminator)],
+        offsets={"alignment": math.log(2)},
         **settings,
     )
 

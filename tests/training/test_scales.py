@@ -53,6 +53,7 @@ def path(make, factors):
     step.head_losses = ()
     for objective, factor in zip(step.objectives.values(), factors, strict=True):
         objective.forward = partial(scaled, objective.forward, factor)
+        objective.__class__ = with_scaled_offset(type(objective), factor)
     step.optimiser.defaults["momentum"] = 0.9
     for group in step.optimiser.param_groups:
         group["momentum"] = 0.9
@@ -66,6 +67,10 @@ def path(make, factors):
 
 def scaled(forward, factor, source, target):
     return factor * forward(source, target)
+
+
+def with_scaled_offset(kind, factor):
+    return type(kind.__name__, (kind,), {"offset": property(lambda self: factor * kind.offset.fget(self))})
 
 
 def furthest(one, two):

@@ -62,8 +62,8 @@ def scale_factors(problem: Problem, by: Normalise) -> Vector:
     factors = {
         "none": np.ones(problem.size),
         "l2": norms,
-        "loss": problem.losses,
-        "loss+": norms * problem.losses,
+        "loss": problem.values,
+        "loss+": norms * problem.values,
     }
     if by not in factors:
         raise ValueError(f"normalise must be one of {', '.join(factors)}, got {by!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol, TypeAlias, runtime_checkable
@@ -80,6 +81,35 @@ def check_dots(dots: Vector, square: float, squares: Vector) -> None:
         _check_products("guide.dots[{}]", dots, np.sqrt(squares + _UNDERFLOW) * np.sqrt(square + _UNDERFLOW))
 
 
+def check_offsets(offsets: Sequence[float], size: int) -> None:
+    """Raise unless there is one finite offset for each loss, and none is negative.
+
+    Raises:
+        ProblemError: There is another number of offsets, or one is negative or not finite.
+    """
+    if check_vector(offsets, "offsets", size).min() < 0:
+        raise ProblemError(f"offsets must be 0 or more, got {tuple(offsets)}")
+
+
+def add_offsets(losses: Vector, offsets: Sequence[float]) -> Vector:
+    """Return the offset plus the loss, or the offset alone for a negative loss; with no offset at least 1e-8.
+
+    The offset of an adversarial loss is that of an adversary that knows nothing, so that the value is bounded away from
+    0 and has the gradient of the loss. A negative estimate of a divergence, which is never negative itself, says no
+    more than that nothing was found.
+
+    Args:
+        losses: L, shape (m,).
+        offsets: Offset of each loss, 0 or more; empty: 0.
+
+    Examples:
+        >>> add_offsets(np.array([0.7, 0.3, -2.0]), (0.0, 0.5, 0.5))
+        array([0.7, 0.8, 0.5])
+    """
+    found: Vector = np.maximum(losses, 0.0) + (np.array(offsets) if offsets else 0.0)
+    return np.maximum(found, SMALLEST_LOSS)
+
+
 def _check_products(name: str, products: Matrix | Vector, bounds: Matrix | Vector) -> None:
     """Check Cauchy-Schwarz, |<a, b>| <= |a| |b|, up to rounding and underflow."""
     for index in np.argwhere(np.abs(products) > (1 + _ROUNDING) * bounds + np.finfo(float).tiny):
@@ -102,7 +132,10 @@ __all__ = [
     "StatefulScheme",
     "Vector",
     "Weights",
+    "add_offsets",
+    "check_offsets",
     "reads_guide",
+    "reads_values",
 ]
 
 
@@ -168,6 +201,7 @@ class Problem:
         losses: L_i, shape (m,); values below 1e-8 are raised to it.
         guide: Inner products with the held-out gradient, if there is a guide.
         roles: Role of each objective ("source", "alignment", "target", ...); empty, or one per row.
+        offsets: Offset of each loss where logarithms or ratios of values are taken, 0 or more; empty, or one per row.
 
     Raises:
         ProblemError: No gradients have these inner products; the message names the entry.
@@ -182,6 +216,7 @@ class Problem:
     losses: Vector
     guide: Guide | None = None
     roles: tuple[str, ...] = ()
+    offsets: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         gram = check_gram(self.gram)
@@ -191,6 +226,8 @@ class Problem:
         object.__setattr__(self, "losses", losses)
         if self.roles and len(self.roles) != len(gram):
             raise ProblemError(f"roles has {len(self.roles)} entries for {len(gram)} objectives")
+        if self.offsets:
+            check_offsets(self.offsets, len(gram))
         if self.guide is not None:
             check_dots(self.guide.dots, self.guide.square, np.diagonal(gram))
 
@@ -198,6 +235,11 @@ class Problem:
     def size(self) -> int:
         """Number m of objectives."""
         return len(self.losses)
+
+    @property
+    def values(self) -> Vector:
+        """Losses with their offsets, for logarithms and ratios, shape (m,)."""
+        return add_offsets(self.losses, self.offsets)
 
     def need_guide(self, scheme: str) -> Guide:
         """Return the guide.
@@ -244,7 +286,8 @@ class Scheme(Protocol):
     """Callable from a problem to weights.
 
     A class may define `guided = True` (it reads the guide, and raises GuideMissingError without one) or `guided =
-    False` (the guide's gradient need not be computed); without the attribute, a given guide is computed.
+    False` (the guide's gradient need not be computed); without the attribute, a given guide is computed. One that reads
+    the values of the losses, not only their gradients, defines `valued = True`.
 
     Examples:
         >>> class First:
@@ -290,3 +333,8 @@ class StatefulScheme(Protocol):
 def reads_guide(scheme: object) -> bool:
     """Whether the guide must be computed for this scheme, or for a strategy in its place."""
     return bool(getattr(scheme, "guided", True))
+
+
+def reads_values(scheme: object) -> bool:
+    """Whether this scheme reads the values of the losses, which must then be positive."""
+    return bool(getattr(scheme, "valued", False))

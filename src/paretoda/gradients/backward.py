@@ -5,12 +5,12 @@ It has many arguments because each names one group of tensors of the caller's ow
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import torch
 from torch import Tensor
 
-from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, reads_guide
+from paretoda.core.problem import AheadScheme, Move, Scheme, Weights, add_offsets, reads_guide
 from paretoda.core.simplex import equal
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.gradients.fsdp import is_gathered
@@ -30,6 +30,7 @@ from paretoda.gradients.tensors import (
     all_finite,
     check_sharded,
     exclude,
+    find_offsets,
     find_parameters,
     find_positions,
     name_losses,
@@ -57,6 +58,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
     metric: Metric = None,
     scaler: torch.amp.GradScaler | None = None,
     processes: Processes = SINGLE_PROCESS,
+    offsets: Mapping[str, float] | None = None,
 ) -> Report:
     """Fill `.grad` with the direction that the scheme chooses, and report the choice.
 
@@ -88,6 +90,10 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         processes: Several processes that have encoded their own samples, joined the features and computed the same
             losses: the gradients of the shared parameters are summed over them, all others are already the same
             everywhere.
+        offsets: Offsets by the names of losses, 0 for the others. A scheme that takes logarithms or ratios of losses
+            (`famo`, `epo`, ...) reads the offset plus the loss, or the offset alone for a negative loss; gradients do
+            not change. A loss that may be 0 or negative needs one: log 2 for log 2 minus the cross-entropy of a
+            discriminator.
 
     Returns:
         The weights, the rule that chose them, the losses and the cosines between the gradients.
@@ -126,6 +132,7 @@ def backward(  # noqa: PLR0913 - see the module's first lines
         passes=make_passes(outputs, head),
         scale=_scale(scaler, values[0]),
         processes=processes,
+        offsets=find_offsets(names, offsets or {}),
     )
     check_sharded(tensors)
     try:
@@ -182,9 +189,10 @@ def _combine(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[
     if isinstance(scheme, AheadScheme):
         numbers = tensors.values().cpu().numpy()
         tensors.check_losses(numbers)
-        ahead = scheme.ahead(numbers[: len(tensors.names)])
+        values = numbers[: len(tensors.names)]
+        tensors.check_signs(values, scheme)
+        ahead = scheme.ahead(add_offsets(values, tensors.offsets))
         if ahead is not None:
-            values = numbers[: len(tensors.names)]
             report = Report(tensors.names, values, ahead.alpha, ahead.move, units=ahead.units)
             return report, _weighted_backward(tensors, ahead)
     return _vote(tensors, scheme, rates)
@@ -220,6 +228,7 @@ def _vote(tensors: Tensors, scheme: Scheme, rates: Sequence[float]) -> tuple[Rep
     values = numbers[count**2 :]
     check_rows(tensors, table, values, heads)
     del rows[size:]
+    tensors.check_signs(values, scheme)
     weights = scheme(make_problem(tensors, table, values))
     factors: list[float] = (size * weights.alpha).tolist()
     if tensors.exact and pieces is not None:

@@ -73,7 +73,7 @@ def make_problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
     guide = None
     if tensors.guide is not None:
         guide = Guide(table[:size, size], float(table[size, size]), float(values[size]))
-    return Problem(table[:size, :size], values[:size], guide, tensors.names)
+    return Problem(table[:size, :size], values[:size], guide, tensors.names, tensors.offsets)
 
 
 def make_report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:

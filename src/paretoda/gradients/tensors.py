@@ -12,7 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from paretoda.core.problem import Move, Vector, Weights
+from paretoda.core.problem import Move, Vector, Weights, check_offsets, reads_values
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.gradients.fsdp import is_sharded, local_part
 from paretoda.gradients.gram import Row
@@ -25,6 +25,9 @@ Voting: TypeAlias = Literal["all", "last"] | Parameters
 Losses: TypeAlias = Mapping[str, Tensor] | Sequence[Tensor]
 Private: TypeAlias = Sequence[tuple[Tensor, Parameters]]
 Gradients: TypeAlias = list[tuple[Tensor, Tensor | None]]
+
+_ROUNDING = 1e-6
+"""How far below 0 rounding may bring a loss that is never negative."""
 
 
 def trainable_parameters(parameters: Parameters) -> list[Tensor]:
@@ -150,6 +153,7 @@ class Tensors:
         passes: Features, if they were given.
         scale: Factor of every loss before it is differentiated (that of a GradScaler).
         processes: Processes whose samples the features are of; each has the graph of its own samples.
+        offsets: Offset of each loss where logarithms or ratios of values are taken.
     """
 
     names: tuple[str, ...]
@@ -161,6 +165,7 @@ class Tensors:
     voting: list[Tensor]
     passes: FeaturePasses | None
     scale: float
+    offsets: tuple[float, ...]
     processes: Processes = SINGLE_PROCESS
 
     @property
@@ -181,6 +186,21 @@ class Tensors:
         for name, value in zip([*self.names, "the guide"], values, strict=False):
             if not np.isfinite(value):
                 raise NonFiniteError(f"the loss of {name!r} is {value}; no gradient was written")
+
+    def check_signs(self, values: Vector, scheme: object) -> None:
+        """Raise if the scheme reads loss values, and a loss without an offset is negative.
+
+        Raises:
+            ValueError: There is such a loss.
+        """
+        if not reads_values(scheme):
+            return
+        for name, value, offset in zip(self.names, values, self.offsets, strict=False):
+            if value < -_ROUNDING and not offset:
+                raise ValueError(
+                    f"the loss of {name!r} is {value:.3g}, and this scheme reads loss values: give it an offset (the "
+                    "argument offsets, the property offset of an Objective), or choose a scheme that reads gradients"
+                )
 
     def weighted_sum(self, weights: Sequence[float]) -> Tensor:
         """Scale times Σ w_i L_i over the losses with w_i != 0."""
@@ -250,6 +270,20 @@ def find_positions(names: Sequence[str], wanted: Sequence[str | int] | None) -> 
         if item not in names and not (isinstance(item, int) and 0 <= item < len(names)):
             raise ValueError(f"head_losses names {item!r}, but the losses are {', '.join(names)}")
     return [item if isinstance(item, int) else names.index(item) for item in wanted]
+
+
+def find_offsets(names: Sequence[str], offsets: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the offset of every loss, 0 where none is given.
+
+    Raises:
+        ValueError: A name does not exist, or an offset is negative or not finite.
+    """
+    for name in offsets:
+        if name not in names:
+            raise ValueError(f"offsets names {name!r}, but the losses are {', '.join(names)}")
+    if offsets:
+        check_offsets(tuple(offsets.values()), len(offsets))
+    return tuple(float(offsets.get(name, 0.0)) for name in names)
 
 
 def private_gradients(private: Private, scale: float) -> Gradients:

@@ -1,4 +1,7 @@
-"""Which ways to save memory or time combine: one table, which the settings obey and the documentation prints."""
+"""What combines: ways to save memory or time, and schemes with methods; the settings obey these tables.
+
+The documentation prints the first one in docs/memory.md and explains the second in docs/methods/schemes.md.
+"""
 
 from __future__ import annotations
 
@@ -39,6 +42,28 @@ REFUSED: dict[tuple[str, str], str] = {
     ("frozen", "channels-last"): _NO_IMAGES.format("frozen"),
 }
 """Pairs that are refused -> the reason; a test runs every other pair."""
+
+
+UNSUITED: dict[tuple[str, str], str] = {
+    (
+        "pmtl",
+        "mdd",
+    ): "reads the proportions of the losses, and mdd is below 0 until its second classifier is good",
+    ("pmtl", "afn"): "reads the proportions of the losses, and afn has a constant value",
+    ("gradnorm", "dta"): "asks all losses to fall at one rate, and dta rises with the share of features that it drops",
+}
+"""Scheme and method that are refused together -> the reason; docs/decisions/0004 has the measurements."""
+
+
+def unsuited(scheme: str, method: str) -> str | None:
+    """Return one sentence on a scheme that does not suit a method's loss values; None if it does.
+
+    Examples:
+        >>> unsuited("pmtl", "dann") is None
+        True
+    """
+    reason = UNSUITED.get((scheme, method))
+    return None if reason is None else f"the scheme {scheme!r} {reason}; take --scheme linear, mgda or paretoda"
 
 
 def refusal(names: Collection[str]) -> str | None:

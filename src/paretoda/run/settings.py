@@ -19,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.io.limits import LONGEST_SIDE
-from paretoda.run.compatibility import CIRCUMSTANCES, refusal
+from paretoda.run.compatibility import CIRCUMSTANCES, refusal, unsuited
 from paretoda.run.part_options import check_parts, read_options
 
 _CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
@@ -290,6 +290,8 @@ class Settings(BaseModel):
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")
+        if (reason := unsuited(self.scheme, self.method)) is not None:
+            raise ValueError(reason)
         self._check_strategy()
         self._check_memory(smallest_batch)
         if self.skip_nonfinite and self.precision == "16":

@@ -9,7 +9,7 @@ import numpy as np
 
 from paretoda.core.loss_values import check_size
 from paretoda.core.normalisation import rescale
-from paretoda.core.problem import Problem, Scheme, StatefulScheme, Vector, Weights, reads_guide
+from paretoda.core.problem import Problem, Scheme, StatefulScheme, Vector, Weights, reads_guide, reads_values
 
 LENGTHS = {"source": 2.3, "alignment": 0.22, "target": 1.0, "propagation": 0.27}
 """Length that the gradient of an objective of this role is given; 1 for any other.
@@ -67,6 +67,11 @@ class Calibrated:
         """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
+    @property
+    def valued(self) -> bool:
+        """Whether the wrapped scheme reads loss values."""
+        return reads_values(self.scheme)
+
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the wrapped scheme's weights for the calibrated losses, as weights of the losses themselves.
 
@@ -75,7 +80,8 @@ class Calibrated:
         """
         units = self._measure(problem)
         factors = np.where(units > 0, units, 1.0)
-        calibrated = replace(rescale(problem, 1 / factors), losses=factors * problem.losses)
+        offsets = tuple((factors * problem.offsets).tolist()) if problem.offsets else ()
+        calibrated = replace(rescale(problem, 1 / factors), losses=factors * problem.losses, offsets=offsets)
         weights = self.scheme(calibrated)
         inner = units if weights.units is None else units * weights.units
         return Weights(units * weights.alpha, weights.move, inner)

@@ -9,12 +9,14 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.loss_values import check_size, positive_losses
-from paretoda.core.problem import Move, Problem, Vector, Weights
+from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
 
 
 def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
     """Softmax of newer / older / temperature, times m: positive weights with sum m.
+
+    A loss that has only just begun has not risen: its ratio is 1.
 
     Args:
         newer: Mean losses of the last period, shape (m,), positive.
@@ -24,7 +26,9 @@ def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
     Returns:
         w, shape (m,).
     """
-    return len(newer) * np.asarray(softmax(newer / older / temperature))
+    begun = older > 2 * SMALLEST_LOSS  # a mean of the smallest losses, rounded
+    ratios = np.where(begun, newer / older, 1.0)
+    return len(newer) * np.asarray(softmax(ratios / temperature))
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,7 @@ class DWA:
     window: int = 25
     _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 < self.temperature < np.inf:
@@ -59,7 +64,7 @@ class DWA:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of this step and update the state."""
-        return self.ahead(problem.losses)
+        return self.ahead(problem.values)
 
     def ahead(self, losses: Vector, /) -> Weights:
         """Return the weights of this step from the losses alone and update the state."""

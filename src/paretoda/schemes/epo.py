@@ -52,6 +52,7 @@ class EPO:
     restricted: bool = True
     threshold: float = 1e-4
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not all(np.isfinite(r) and r > 0 for r in self.preference):
@@ -62,10 +63,10 @@ class EPO:
         preference = np.array(self.preference) if self.preference else np.ones(problem.size)
         if len(preference) != problem.size:
             raise ValueError(f"epo has {len(preference)} preferences for {problem.size} losses")
-        distance, anchor = non_uniformity(problem.losses, preference)
+        distance, anchor = non_uniformity(problem.values, preference)
         balance = problem.gram @ anchor
         if distance > self.threshold:
-            return _towards_ray(problem.gram, balance, preference * problem.losses)
+            return _towards_ray(problem.gram, balance, preference * problem.values)
         return self._along_ray(problem.gram, balance, preference)
 
     def _along_ray(self, gram: Matrix, balance: Vector, preference: Vector) -> Weights:

@@ -36,6 +36,8 @@ def famo_slope(logits: Vector, before: Vector, after: Vector) -> Vector:
 class FAMO:
     """Weights in proportion to softmax(ξ)_i / L_i, with sum 1; ξ is learned with Adam from the decrease of the losses.
 
+    A loss that is 0 has no logarithm and, since it is never negative, no gradient: it is left out, with the weight 1/m.
+
     After a step, `observe` takes the losses of the same batch again. If it is not called, the losses of the next step
     are used instead, which costs nothing and adds the noise between two batches.
 
@@ -55,6 +57,7 @@ class FAMO:
     decay: float = 1e-3
     _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         for name, value in (("rate", self.rate), ("decay", self.decay)):
@@ -63,7 +66,7 @@ class FAMO:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of this step and update the state."""
-        return self.ahead(problem.losses)
+        return self.ahead(problem.values)
 
     def ahead(self, losses: Vector, /) -> Weights:
         """Return the weights of this step from the losses alone and update the state."""
@@ -73,11 +76,13 @@ class FAMO:
         logits: Adam = self._memory.setdefault("logits", Adam.start(0.0, len(losses)))
         check_size("FAMO", len(logits.values), len(losses))
         self._memory["before"] = losses.tolist()
-        alpha = onto_simplex(softmax(logits.values) / (losses + SMALLEST_LOSS))
+        begun, alpha = losses > SMALLEST_LOSS, np.full(len(losses), 1 / len(losses))
+        if begun.any():
+            alpha[begun] = begun.mean() * onto_simplex((softmax(logits.values) / (losses + SMALLEST_LOSS))[begun])
         return Weights(alpha, Move.LEARNED)
 
     def observe(self, losses: Vector, /) -> None:
-        """Learn from the losses of the same batch after the step, shape (m,); once per step.
+        """Learn from the losses of the same batch after the step, with their offsets, shape (m,); once per step.
 
         Raises:
             ValueError: There were no weights before, or `observe` was called twice.
@@ -88,6 +93,8 @@ class FAMO:
         before = np.array(self._memory["before"])
         check_size("FAMO", len(before), len(losses))
         logits: Adam = self._memory["logits"]
+        begun = (before > SMALLEST_LOSS) & (losses > SMALLEST_LOSS)
+        before, losses = np.where(begun, before, 1.0), np.where(begun, losses, 1.0)
         slope = famo_slope(np.array(logits.values), before, losses)
         self._memory["logits"] = logits.step(slope, self.rate, self.decay)
         del self._memory["before"]

@@ -10,7 +10,7 @@ from scipy.special import softmax
 
 from paretoda.core.adam import Adam
 from paretoda.core.loss_values import check_size
-from paretoda.core.problem import Move, Problem, Vector, Weights
+from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 
 _ROUNDING = 1e-12
 
@@ -61,6 +61,7 @@ class GradNorm:
     rate: float = 0.025
     _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.asymmetry < np.inf:
@@ -71,13 +72,15 @@ class GradNorm:
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of this step and update the state."""
         size = problem.size
-        first = self._memory.setdefault("first", problem.losses.tolist())
+        first = np.array(self._memory.get("first", problem.values))
         check_size("GradNorm", len(first), size)
+        first = np.where(first > SMALLEST_LOSS, first, problem.values)  # a loss may begin later
         logits: Adam = self._memory.get("logits") or Adam.start(0.0, size)
         alpha = softmax(logits.values)
         norms = np.sqrt(np.diagonal(problem.gram))
-        slope = gradnorm_slope(size * alpha, norms, problem.losses / np.array(first), self.asymmetry)
-        self._memory["logits"] = logits.step(size * alpha * (slope - alpha @ slope), self.rate)
+        slope = gradnorm_slope(size * alpha, norms, problem.values / first, self.asymmetry)
+        logits = logits.step(size * alpha * (slope - alpha @ slope), self.rate)
+        self._memory.update(first=first.tolist(), logits=logits)
         return Weights(alpha, Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:

@@ -31,6 +31,11 @@ class MGDA:
     normalise: Normalise = "none"
     guided: ClassVar[bool] = False
 
+    @property
+    def valued(self) -> bool:
+        """Whether gradients are divided by loss values."""
+        return self.normalise in ("loss", "loss+")
+
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of the min-norm point; equal ones where all gradients are zero."""
         active = np.diagonal(problem.gram) > 0

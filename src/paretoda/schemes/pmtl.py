@@ -60,6 +60,7 @@ class PMTL:
     preferences: tuple[tuple[float, ...], ...] = ()
     reach: int = 200
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
     _memory: dict[str, int] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:

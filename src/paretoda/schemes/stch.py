@@ -31,9 +31,8 @@ class STCH:
     """Weights of the smooth Tchebycheff function of the losses, with sum 1.
 
     The reference z_i of a loss is its mean over a warm-up, the first steps at which it is positive; until these are
-    there it has the weight 1/m. The method takes logarithms: a loss that is not positive at a step counts as solved
-    and has (nearly) no weight there. If that is not what such a loss means, as in adversarial alignments, another
-    scheme should be used.
+    there it has the weight 1/m. The method takes logarithms: a loss that is 0 at a step counts as solved and has
+    (nearly) no weight there. Where that is not what it means, as in adversarial alignments, the loss has an offset.
 
     Args:
         smoothing: μ, at most 1; at 1 the ratios of the weights are constant, 1 / z_i.
@@ -54,6 +53,7 @@ class STCH:
     warm_up: int = 50
     _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 1e-3 <= self.smoothing <= 1:
@@ -63,7 +63,7 @@ class STCH:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of this step and update the state."""
-        return self.ahead(problem.losses)
+        return self.ahead(problem.values)
 
     def ahead(self, losses: Vector, /) -> Weights:
         """Return the weights of this step from the losses alone and update the state."""

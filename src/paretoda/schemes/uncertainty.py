@@ -9,7 +9,7 @@ import numpy as np
 
 from paretoda.core.adam import Adam
 from paretoda.core.loss_values import check_size, positive_losses
-from paretoda.core.problem import Move, Problem, Vector, Weights
+from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 
 
 def uncertainty_slope(log_variances: Vector, losses: Vector) -> Vector:
@@ -47,6 +47,7 @@ class Uncertainty:
     start: float = 0.0
     _memory: dict[str, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
     guided: ClassVar[bool] = False
+    valued: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate < np.inf:
@@ -56,7 +57,7 @@ class Uncertainty:
 
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the weights of this step and update the state."""
-        return self.ahead(problem.losses)
+        return self.ahead(problem.values)
 
     def ahead(self, losses: Vector, /) -> Weights:
         """Return the weights of this step from the losses alone and update the state."""
@@ -64,7 +65,8 @@ class Uncertainty:
         learned: Adam = self._memory.get("log_variances") or Adam.start(self.start, len(losses))
         check_size("Uncertainty", len(learned.values), len(losses))
         log_variances = np.array(learned.values)
-        self._memory["log_variances"] = learned.step(uncertainty_slope(log_variances, losses), self.rate)
+        slope = np.where(losses > SMALLEST_LOSS, uncertainty_slope(log_variances, losses), 0.0)  # 0: it has not begun
+        self._memory["log_variances"] = learned.step(slope, self.rate)
         return Weights(np.exp(-log_variances) / len(losses), Move.LEARNED)
 
     def state_dict(self) -> dict[str, object]:

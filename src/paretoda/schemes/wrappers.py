@@ -18,6 +18,7 @@ from paretoda.core.problem import (
     Vector,
     Weights,
     reads_guide,
+    reads_values,
 )
 
 
@@ -57,6 +58,11 @@ class Averaged:
         """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
 
+    @property
+    def valued(self) -> bool:
+        """Whether the wrapped scheme reads loss values."""
+        return reads_values(self.scheme)
+
     def __call__(self, problem: Problem, /) -> Weights:
         """Return the wrapped scheme's weights for the averaged problem, unless the present one forbids them."""
         averaged = self.scheme(self._update(problem))
@@ -74,7 +80,7 @@ class Averaged:
         means = {key: self._mean(key, value, weight) for key, value in parts.items()}
         self._memory.update({key: mean.tolist() for key, mean in means.items()}, weight=weight)
         mean_guide = guide and Guide(means["dots"], float(means["square"]), float(means["loss"]))
-        return Problem(means["gram"], means["losses"], mean_guide, problem.roles)
+        return Problem(means["gram"], means["losses"], mean_guide, problem.roles, problem.offsets)
 
     def _mean(self, key: str, value: np.ndarray[Any, np.dtype[np.float64]], weight: float) -> Any:
         if key not in self._memory:
@@ -130,6 +136,11 @@ class Every:
     def guided(self) -> bool:
         """Whether the wrapped scheme reads the guide."""
         return reads_guide(self.scheme)
+
+    @property
+    def valued(self) -> bool:
+        """Whether the wrapped scheme reads loss values."""
+        return reads_values(self.scheme)
 
     @property
     def refreshes(self) -> bool:

@@ -196,6 +196,7 @@ class Step:
             metric=self.optimiser,
             scaler=self.scaler,
             processes=self.processes,
+            offsets={name: objective.offset for name, objective in self.objectives.items()},
         )
 
     def autocast(self) -> AbstractContextManager[None]:

@@ -3,11 +3,13 @@
 import inspect
 from functools import partial
 
+import numpy as np
 import pytest
 import torch
 from objectives.samples import silent
 from objectives.segmentation.scenes import Scenes
 
+from paretoda.core.problem import add_offsets
 from paretoda.objectives.segmentation import (
     SEGMENTATION_GUIDES,
     SEGMENTATION_METHODS,
@@ -194,3 +196,26 @@ def test_only_what_refreshes_inside_refreshes_outside():
     assert make_pixel_guide("prototypes", **shape).refreshes
     assert not make_pixel_method("dann", **shape).refreshes
     assert Objective.refresh is not Cbst.refresh
+
+
+@pytest.mark.parametrize(("kind", "name"), [pair for pair in EVERY if pair[0] != "guide"])
+def test_what_schemes_of_loss_values_read_is_positive_in_every_phase(kind, name):
+    scenes = scenes_for(kind, name)
+    objective = build(kind, name, scenes)
+    waiting = (VARIANTS[name][0] if kind == "variant" else TABLES[kind][name])(
+        features=scenes.features, classes=scenes.classes
+    ).double()
+    for part, progress in ((waiting, 0.0), (waiting, 0.5), (objective, 0.7), (objective, 0.99)):
+        part.advance(progress)
+        loss = part(scenes.source(), scenes.target()).item()
+        assert add_offsets(np.array([loss]), (part.offset,))[0] > 1e-6
+
+
+def test_behind_a_closed_gate_the_value_is_that_of_the_strength():
+    scenes = scenes_for("method", "adasegnet")
+    gated = AdaSegNet(features=scenes.features, classes=scenes.classes, gate=0.6).double()
+    assert gated(scenes.source(), scenes.target()).item() == 0.0
+    assert gated.offset == gated.strengths[0]
+    gated.gate.learn(torch.tensor([0.9]))
+    assert gated(scenes.source(), scenes.target()).item() > 0.0
+    assert gated.offset == 0.0

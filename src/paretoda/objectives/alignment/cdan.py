@@ -154,6 +154,11 @@ class Cdan(Objective):
         """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
+    @property
+    def offset(self) -> float:
+        """Loss of a discriminator that knows nothing."""
+        return math.log(2)
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"conditioning={self.conditioning!r}, entropy={self.entropy}, warm_up={self.warm_up}"

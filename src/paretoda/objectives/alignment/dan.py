@@ -119,6 +119,11 @@ class Dan(Objective):
         kernel = adaptive_gaussians(distances, self.scales)
         return self.strength * squared_discrepancy(kernel, len(source.features), self.estimator)
 
+    @property
+    def offset(self) -> float:
+        """The strength for estimators that may be negative."""
+        return 0.0 if self.estimator == "v" else self.strength
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"estimator={self.estimator!r}, scales={self.scales}, strength={self.strength}"

@@ -109,6 +109,11 @@ class Dta(Objective):
         """Set the share of dropped features in proportion to the progress of the training."""
         self.grown = ramp(progress)
 
+    @property
+    def offset(self) -> float:
+        """What is missing of the strength, over K like the loss, while the share of dropped features grows."""
+        return self.strength / self.classes * (1 - self.grown)
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"share={self.share}, noise={self.dropout.p}, strength={self.strength}"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -71,6 +73,11 @@ class Jada(Objective):
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
+
+    @property
+    def offset(self) -> float:
+        """Loss of a discriminator that knows nothing."""
+        return math.log(2)
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""

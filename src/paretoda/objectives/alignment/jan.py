@@ -80,6 +80,11 @@ class Jan(Objective):
         """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
 
+    @property
+    def offset(self) -> float:
+        """What is missing of the strength, and 1 for estimators that may be negative."""
+        return 1.0 if self.estimator != "v" else 1.0 - self.strength
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"estimator={self.estimator!r}, warm_up={self.warm_up}"
@@ -144,6 +149,11 @@ class JanA(Objective):
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""
         self.strength = warm_up(progress) if self.warm_up else 1.0
+
+    @property
+    def offset(self) -> float:
+        """What is missing of the strength, and 1 for estimators that may be negative."""
+        return 1.0 if self.estimator != "v" else 1.0 - self.strength
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""

@@ -133,6 +133,11 @@ class Mdd(Objective):
         """Set the strength for this share of the training."""
         self.strength = self.ceiling * (warm_up(progress) if self.warm_up else 1.0)
 
+    @property
+    def offset(self) -> float:
+        """Mean cross-entropy of a second classifier that knows nothing, with the source counted γ times."""
+        return -least_disparity(self.margin) / (1 + self.margin)
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"margin={self.margin}, ceiling={self.ceiling}, warm_up={self.warm_up}"

@@ -32,6 +32,11 @@ class SumObjective(Objective):
         self.parts = nn.ModuleList(parts)
 
     @property
+    def offset(self) -> float:
+        """Sum of the offsets."""
+        return sum(part.offset for part in self._parts)
+
+    @property
     def refreshes(self) -> bool:
         """Whether any part uses `refresh`."""
         return any(part.refreshes for part in self._parts)

@@ -140,6 +140,11 @@ class Cbst(Objective):
         part = (progress - self.warm_up) / (1 - self.warm_up)
         return min(math.floor(part * self.rounds + 1e-9), self.rounds - 1)
 
+    @property
+    def offset(self) -> float:
+        """1 before the first round, when there are no labels."""
+        return 0.0 if len(self.labels) else 1.0
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         rounds = f"portion={self.portion}, increase={self.increase}, rounds={self.rounds}, warm_up={self.warm_up}"

@@ -129,6 +129,11 @@ class Clan(Objective):
         """Damp the strengths by the remaining share of the training; end the pre-heating in time."""
         self.damping, self.preheated = 1 - progress, progress >= self.preheat
 
+    @property
+    def offset(self) -> float:
+        """What is missing of the strength, as it falls."""
+        return self.strength * (1 - self.damping)
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"strength={self.strength}, weight={self.weight}, local={self.local}, least={self.least}"

@@ -215,6 +215,12 @@ class MapAdversary(Objective):
             self.gate.learn(torch.stack([accuracy(*pair, border=border) for pair in scores]))
         return torch.stack([map_discriminator_loss(*pair, least_squares=self.least_squares) for pair in scores]).sum()
 
+    @property
+    def offset(self) -> float:
+        """Strengths of the outputs behind a closed gate."""
+        open_gates = [True] * len(self.strengths) if self.gate is None else self.gate()
+        return sum(strength for strength, counts in zip(self.strengths, open_gates, strict=True) if not counts)
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"strengths={self.strengths}, enlarge={self.enlarge}, least_squares={self.least_squares}"

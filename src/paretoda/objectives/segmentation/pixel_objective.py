@@ -116,6 +116,11 @@ class AtPixels(Objective):
         """Refresh the inner objective: a snapshot already holds rows."""
         self.inner.refresh(snapshot)
 
+    @property
+    def offset(self) -> float:
+        """Offset of the inner objective."""
+        return self.inner.offset
+
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
         return f"most={self.most}"
