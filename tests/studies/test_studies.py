@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from paretoda.errors import SettingsError
 from paretoda.run.build import make_scheme
 from paretoda.studies import ablation, backbones, front, guides, path, scales
 from paretoda.studies.catalogue import STUDIES, make_study
@@ -69,11 +70,20 @@ def test_scales(tmp_path: Path, monkeypatch: Any) -> None:
 
 
 def test_calibrated_losses_have_no_scale(tmp_path: Path, monkeypatch: Any) -> None:
-    monkeypatch.setattr(scales, "FACTORS", (0.1, 1.0))
     monkeypatch.setattr(scales, "SCHEMES", {"sum": {"scheme": "linear"}})
-    page = make_study("scales", small(tmp_path, settings={"steps": 5, "calibrate": True}), "")
+    request = small(tmp_path, settings={"steps": 5, "calibrate": True}, factors=(0.01, 100.0))
+    page = make_study("scales", request, "")
     assert not page.failures
     assert "a range of 0.0 points" in page.answer[0]
+    assert page.sections[0].grid is not None
+    assert page.sections[0].grid.columns == ["", "λ1 = 0.01", "λ1 = 100.0"]
+
+
+def test_factors_without_sense_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="positive factors, not by 0; change --factors"):
+        make_study("scales", small(tmp_path, factors=(0.0, 1.0)), "")
+    with pytest.raises(SettingsError, match="--factors are for the study 'scales', not for 'front'"):
+        make_study("front", small(tmp_path, factors=(0.1, 1.0)), "")
 
 
 def test_guides(tmp_path: Path, monkeypatch: Any) -> None:

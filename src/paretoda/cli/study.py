@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from paretoda.cli.console import Console
-from paretoda.cli.options import Json, Preset, Quiet, read_settings, split, with_settings
+from paretoda.cli.options import Json, Preset, Quiet, parse_numbers, read_settings, split, with_settings
 from paretoda.run.settings import settings_of_others
 from paretoda.tasks import CLASSIFICATION
 
@@ -38,6 +38,9 @@ def study(  # noqa: PLR0913  (options, not arguments)
     seeds: Annotated[int, typer.Option(min=1, help="runs of each kind")] = 3,
     jobs: Annotated[int | None, typer.Option(min=1, help="runs at a time (one for each core)")] = None,
     data: Annotated[Path | None, typer.Option(metavar="DIR", help="the suite's files ($PARETODA_DATA)")] = None,
+    factors: Annotated[
+        str | None, typer.Option(metavar="X,Y,…", help="scales: factors of the losses (0.1,0.5,1,1.5)")
+    ] = None,
     preset: Preset = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -57,6 +60,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
             jobs=jobs or os.cpu_count() or 1,
             data=data,
             settings=read_settings({**settings, "preset": preset}),
+            factors=parse_numbers("--factors", split(factors)),
             tell=console.progress,
             say=console.say,
         )

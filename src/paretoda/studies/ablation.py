@@ -41,7 +41,7 @@ def _paper(loss: str, guide: str, **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda-paper", "guide": guide, **more}
 
 
-def _default(loss: str = "tcm+propagation", guide: str = "agreement", **more: Any) -> dict[str, Any]:
+def _default(loss: str = "auto+propagation", guide: str = "agreement", **more: Any) -> dict[str, Any]:
     return {"target_loss": loss, "scheme": "paretoda", "guide": guide, **more}
 
 
@@ -60,20 +60,22 @@ PAPER = (
 
 OURS = (
     Part("source-only", {"method": "source-only", "target_loss": "none", "scheme": "linear"}),
-    Part("DANN + TCM + propagation", _linear("tcm+propagation")),
+    Part("default", _default()),
+    Part("default's losses, sum", _linear("auto+propagation")),
     Part(
-        "DANN + TCM + propagation, 1:.3:.3:1",
-        {**_linear("tcm+propagation"), "loss_weights": [1.0, 0.3, 0.3, 1.0]},
+        "default's losses, sum 1:.3:.3:1",
+        {**_linear("auto+propagation"), "loss_weights": [1.0, 0.3, 0.3, 1.0]},
     ),
-    Part("paretoda", _default()),
-    *(Part(f"paretoda, guide {guide}", _default(guide=guide)) for guide in ("tcm", "im", "prototypes", "neighbours")),
-    Part("paretoda, TCM alone", _default("tcm")),
-    Part("paretoda, no target loss", _default("none")),
-    Part("paretoda, equal prior", _default(options=["scheme.prior=[1,1,1,1]"])),
-    Part("paretoda without lean", _default(options=["scheme.lean=0"])),
-    Part("paretoda, inner products of one step", _default(average=0.0)),
-    Part("paretoda, last layer votes", _default(voting="last")),
-    Part("paretoda, head follows the source", _default(head_losses=["source"])),
+    *(Part(f"default, guide {guide}", _default(guide=guide)) for guide in ("im", "prototypes", "neighbours")),
+    Part("default, TCM + propagation", _default("tcm+propagation")),
+    Part("default, TCM alone", _default("tcm")),
+    Part("default, propagation alone", _default("propagation")),
+    Part("default, no target loss", _default("none")),
+    Part("default, equal prior", _default(options=["scheme.prior=[1,1,1,1]"])),
+    Part("default without lean", _default(options=["scheme.lean=0"])),
+    Part("default, inner products of one step", _default(average=0.0)),
+    Part("default, all layers vote at every step", _default(voting="all", every=1)),
+    Part("default, head follows the source", _default(head_losses=["source"])),
     Part("as printed, guide agreement", _paper("tcm", "agreement")),
     Part("as printed, unit gradients", _paper("tcm", "tcm", options=["scheme.normalise=l2"])),
     Part(

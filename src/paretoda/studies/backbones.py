@@ -18,7 +18,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "DANN": {"method": "dann", "target_loss": "none", "scheme": "linear"},
     "DANN + TCM, sum": {"method": "dann", "target_loss": "tcm", "scheme": "linear"},
     "DANN + TCM, as printed": {"method": "dann", "target_loss": "tcm", "scheme": "paretoda-paper", "guide": "tcm"},
-    "paretoda": {"method": "dann", "target_loss": "tcm+propagation", "scheme": "paretoda"},
+    "default": {"method": "dann", "target_loss": "auto+propagation", "scheme": "paretoda"},
 }
 WIDTHS: dict[str, dict[str, Any]] = {f"width {width}": {"bottleneck": width} for width in (64, 256, 1024)}
 """For stored features: the width of what is trained on them."""
@@ -110,7 +110,7 @@ def study_backbones(request: StudyRequest) -> Page:
 
 
 def _answer(means: Mapping[str, list[float | None]]) -> str:
-    ours, plain = means.get("paretoda", []), means.get("DANN", [])
+    ours, plain = means.get("default", []), means.get("DANN", [])
     gains = [100 * (a - b) for a, b in zip(ours, plain, strict=False) if a is not None and b is not None]
     points = ", ".join(f"{gain:+.1f}" for gain in gains)
-    return f"paretoda is above DANN on {sum(gain > 0 for gain in gains)} of {len(gains)} networks: {points} points."
+    return f"The default is above DANN on {sum(gain > 0 for gain in gains)} of {len(gains)} networks: {points} points."

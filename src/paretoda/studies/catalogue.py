@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import replace
 
+from paretoda.errors import SettingsError
 from paretoda.run.directory.directory import read_versions
 from paretoda.studies.ablation import study_ablation
 from paretoda.studies.backbones import study_backbones
@@ -41,6 +42,8 @@ def make_study(name: str, request: StudyRequest, command: str) -> Page:
     Raises:
         SettingsError: The suite has no such task, or the study cannot use a setting.
     """
+    if request.factors and name != "scales":
+        raise SettingsError(f"--factors are for the study 'scales', not for {name!r}; leave them out")
     request.choose_tasks()
     page = STUDIES[name](request)
     facts = {

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.store import Row
+from paretoda.errors import SettingsError
 from paretoda.studies.instrumented_run import InstrumentedRun, Trial, run_trials
 from paretoda.studies.page import Grid, Page, Section, make_panels, save_figure
 from paretoda.studies.request import StudyRequest
@@ -18,6 +19,7 @@ from paretoda.training.loop import After
 from paretoda.types import Objective, Snapshot, Source, Target
 
 FACTORS = (0.1, 0.5, 1.0, 1.5)
+"""Factors of the paper's figure."""
 SCHEMES: dict[str, dict[str, Any]] = {
     "sum": {"scheme": "linear"},
     "ParetoDA as printed": {"scheme": "paretoda-paper", "guide": "tcm"},
@@ -89,6 +91,9 @@ def study_scales(request: StudyRequest) -> Page:
         The page of the study.
     """
     task = request.choose_task()
+    factors = request.factors or FACTORS
+    if min(factors) <= 0:
+        raise SettingsError(f"a loss is multiplied by positive factors, not by {min(factors):g}; change --factors")
     common: dict[str, Any] = {"method": "dann", "target_loss": "tcm"}
     trials = [
         Trial(
@@ -101,8 +106,8 @@ def study_scales(request: StudyRequest) -> Page:
         )
         for seed in range(request.seeds)
         for name, settings in SCHEMES.items()
-        for first in FACTORS
-        for second in FACTORS
+        for first in factors
+        for second in factors
     ]
     rows = run_trials(request, trials, measure)
     values: dict[str, list[float]] = {}
@@ -113,7 +118,7 @@ def study_scales(request: StudyRequest) -> Page:
     return Page(
         f"Scales of the losses on {request.suite}, {task}",
         [_describe(scheme, means) for scheme in SCHEMES],
-        [_section(scheme, values) for scheme in SCHEMES] + [_draw_picture(request, means)],
+        [_section(scheme, factors, values) for scheme in SCHEMES] + [_draw_picture(request, factors, means)],
         failures=describe_failures(rows),
     )
 
@@ -133,13 +138,13 @@ def _describe(scheme: str, means: Mapping[str, float]) -> str:
     )
 
 
-def _section(scheme: str, values: Mapping[str, list[float]]) -> Section:
+def _section(scheme: str, factors: Sequence[float], values: Mapping[str, list[float]]) -> Section:
     rows = []
-    for first in FACTORS:
-        cells = [values.get(f"{scheme}|{first}|{second}", []) for second in FACTORS]
+    for first in factors:
+        cells = [values.get(f"{scheme}|{first}|{second}", []) for second in factors]
         rows.append([f"λ0 = {first}", *(_cell(cell) for cell in cells)])
     caption = "Oracle accuracy in per cent of the model chosen without target labels, mean ± std over seeds."
-    return Section(scheme, [caption], Grid(["", *(f"λ1 = {second}" for second in FACTORS)], rows))
+    return Section(scheme, [caption], Grid(["", *(f"λ1 = {second}" for second in factors)], rows))
 
 
 def _cell(values: Sequence[float]) -> str:
@@ -147,19 +152,19 @@ def _cell(values: Sequence[float]) -> str:
     return f"{fmean(values):.1f}{spread}" if values else ""
 
 
-def _draw_picture(request: StudyRequest, means: Mapping[str, float]) -> Section:
+def _draw_picture(request: StudyRequest, factors: Sequence[float], means: Mapping[str, float]) -> Section:
     """Return heat maps on one colour scale."""
     figure, axes = make_panels(1, len(SCHEMES), width=3.6, height=3.4)
     low, high = (min(means.values()), max(means.values())) if means else (0.0, 1.0)
     for one, scheme in zip(axes, SCHEMES, strict=True):
-        grid = [[means.get(f"{scheme}|{first}|{second}", np.nan) for second in FACTORS] for first in FACTORS]
+        grid = [[means.get(f"{scheme}|{first}|{second}", np.nan) for second in factors] for first in factors]
         one.imshow(grid, vmin=low, vmax=high, cmap="viridis", origin="lower")
         one.grid(False)
         for (i, j), value in np.ndenumerate(np.array(grid)):
             dark = (value - low) / ((high - low) or 1) < 0.6
             one.text(j, i, f"{value:.1f}", ha="center", va="center", color="white" if dark else "black", fontsize=9)
-        one.set_xticks(range(len(FACTORS)), [str(factor) for factor in FACTORS])
-        one.set_yticks(range(len(FACTORS)), [str(factor) for factor in FACTORS])
+        one.set_xticks(range(len(factors)), [str(factor) for factor in factors])
+        one.set_yticks(range(len(factors)), [str(factor) for factor in factors])
         one.set(xlabel="λ1 (alignment)", ylabel="λ0 (source)", title=scheme)
     return Section(
         "All scales",
