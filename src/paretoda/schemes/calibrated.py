@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from paretoda.core.loss_values import check_size
+from paretoda.core.memory import WrapperMemory
 from paretoda.core.normalisation import rescale
-from paretoda.core.problem import Problem, Scheme, StatefulScheme, Vector, Weights, reads_guide, reads_values
+from paretoda.core.problem import Problem, Scheme, Vector, Weights, reads_guide, reads_values
 
 LENGTHS = {"source": 2.3, "alignment": 0.22, "target": 1.0, "propagation": 0.27}
 """Length that the gradient of an objective of this role is given; 1 for any other.
@@ -21,7 +22,7 @@ meaning.
 
 
 @dataclass(frozen=True)
-class Calibrated:
+class Calibrated(WrapperMemory):
     """The wrapped scheme on losses that are divided by their calibration norms.
 
     The calibration norm of an objective is the root mean square of |g_i| over the first calls at which the scheme is
@@ -104,20 +105,6 @@ class Calibrated:
         self._memory.update(counts=counts.tolist(), means=means.tolist())
         units: Vector = np.divide(lengths, np.sqrt(means), out=np.zeros(size), where=means > 0)
         return units
-
-    def state_dict(self) -> dict[str, object]:
-        """Return the mean squares, the numbers of calls in them, and the state of the wrapped scheme."""
-        inner = self.scheme.state_dict() if isinstance(self.scheme, StatefulScheme) else {}
-        return {**self._memory, "scheme": inner}
-
-    def load_state_dict(self, state: dict[str, object]) -> None:
-        """Restore the state that `state_dict` returned."""
-        own = dict(state)
-        inner = cast("dict[str, object]", own.pop("scheme"))
-        self._memory.clear()
-        self._memory.update(own)
-        if isinstance(self.scheme, StatefulScheme):
-            self.scheme.load_state_dict(inner)
 
 
 def _by_role(problem: Problem) -> list[float]:

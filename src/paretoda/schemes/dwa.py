@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.loss_values import check_size, positive_losses
+from paretoda.core.memory import PlainMemory
 from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 from paretoda.core.simplex import equal
 
@@ -32,7 +33,7 @@ def dwa(newer: Vector, older: Vector, temperature: float) -> Vector:
 
 
 @dataclass(frozen=True)
-class DWA:
+class DWA(PlainMemory):
     """Weights from the rates at which the losses fell; equal ones during the first two periods.
 
     Args:
@@ -81,12 +82,3 @@ class DWA:
             means, total, count = [*means, (total / count).tolist()][-2:], np.zeros_like(total), 0
         self._memory.update(total=total.tolist(), count=count, means=means)
         return Weights(alpha, Move.LEARNED)
-
-    def state_dict(self) -> dict[str, object]:
-        """Return the sum of this period's losses, its length so far, and the means of the two periods before."""
-        return dict(self._memory)
-
-    def load_state_dict(self, state: dict[str, object]) -> None:
-        """Restore the state that `state_dict` returned."""
-        self._memory.clear()
-        self._memory.update(state)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from paretoda.core.loss_values import check_size, positive_losses
+from paretoda.core.memory import PlainMemory
 from paretoda.core.problem import SMALLEST_LOSS, Move, Problem, Vector, Weights
 
 
@@ -27,7 +28,7 @@ def smooth_tchebycheff(losses: Vector, references: Vector, smoothing: float) -> 
 
 
 @dataclass(frozen=True)
-class STCH:
+class STCH(PlainMemory):
     """Weights of the smooth Tchebycheff function of the losses, with sum 1.
 
     The reference z_i of a loss is its mean over a warm-up, the first steps at which it is positive; until these are
@@ -81,12 +82,3 @@ class STCH:
         self._memory["counts"] = (counts + measured).tolist()
         self._memory["totals"] = (totals + measured * losses).tolist()
         return Weights(alpha, Move.LEARNED)
-
-    def state_dict(self) -> dict[str, object]:
-        """Return the sums of the losses over their warm-ups and the numbers of steps in them."""
-        return dict(self._memory)
-
-    def load_state_dict(self, state: dict[str, object]) -> None:
-        """Restore the state that `state_dict` returned."""
-        self._memory.clear()
-        self._memory.update(state)

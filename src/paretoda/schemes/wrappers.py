@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
 from paretoda.core.certificates import keeps_guarantee
+from paretoda.core.memory import PlainMemory, WrapperMemory
 from paretoda.core.problem import (
     AheadScheme,
     Guide,
@@ -23,7 +24,7 @@ from paretoda.core.problem import (
 
 
 @dataclass(frozen=True)
-class Averaged:
+class Averaged(PlainMemory):
     """The wrapped scheme on running averages of the Gram matrix, the guide's dots and the losses.
 
     If the averaged weights would let L_val and an objective rise in the present step, although the wrapped scheme's
@@ -90,18 +91,9 @@ class Averaged:
             raise ValueError(f"averaged: {key} had shape {before.shape} before and has {value.shape} now")
         return value if np.isinf(value).any() else before + (value - before) / weight
 
-    def state_dict(self) -> dict[str, object]:
-        """Return the averages and their weight."""
-        return dict(self._memory)
-
-    def load_state_dict(self, state: dict[str, object]) -> None:
-        """Restore the state that `state_dict` returned."""
-        self._memory.clear()
-        self._memory.update(state)
-
 
 @dataclass(frozen=True)
-class Every:
+class Every(WrapperMemory):
     """The wrapped scheme's weights, computed at steps 0, k, 2k, ... and held at the others.
 
     Args:
@@ -168,17 +160,3 @@ class Every:
             )
         self._memory["held"] += 1
         return Weights(self._memory["alpha"], Move.HELD, self._memory.get("units"))
-
-    def state_dict(self) -> dict[str, object]:
-        """Return the held weights, their age, and the state of the wrapped scheme."""
-        inner = self.scheme.state_dict() if isinstance(self.scheme, StatefulScheme) else {}
-        return {**self._memory, "scheme": inner}
-
-    def load_state_dict(self, state: dict[str, object]) -> None:
-        """Restore the state that `state_dict` returned."""
-        own = dict(state)
-        inner = cast("dict[str, object]", own.pop("scheme"))
-        self._memory.clear()
-        self._memory.update(own)
-        if isinstance(self.scheme, StatefulScheme):
-            self.scheme.load_state_dict(inner)

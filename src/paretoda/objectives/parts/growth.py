@@ -5,6 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+def check_strength(strength: float) -> None:
+    """Raise ValueError unless the full strength of an objective is positive."""
+    if strength <= 0:
+        raise ValueError(f"strength must be positive, got {strength}")
+
+
 @dataclass(frozen=True)
 class Growth:
     """Growth from 0 to 1 between two shares of the training.

@@ -7,7 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.differentiation import full_precision
-from paretoda.objectives.parts.growth import Growth
+from paretoda.objectives.parts.growth import Growth, check_strength
 from paretoda.objectives.parts.neighbours import Bank
 from paretoda.types import Objective, Snapshot, Source, Target
 
@@ -80,8 +80,9 @@ class Aad(Objective):
         full: float = 0.4,
     ) -> None:
         super().__init__()
-        if k < 1 or beta < 0 or strength <= 0:
-            raise ValueError(f"k, beta and strength must be 1 or more, 0 or more and positive, got {k, beta, strength}")
+        if k < 1 or beta < 0:
+            raise ValueError(f"k must be 1 or more and beta 0 or more, got {k} and {beta}")
+        check_strength(strength)
         self.k, self.beta, self.whole, self.growth = k, beta, strength, Growth(start, full)
         self.weight, self.strength = 1.0, strength
         self.bank, self.predictions = Bank(features), Bank(classes)

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.distributions import Beta
 from torch.nn import functional
 
-from paretoda.objectives.parts.growth import Growth
+from paretoda.objectives.parts.growth import Growth, check_strength
 from paretoda.objectives.parts.neighbours import Bank
 from paretoda.types import Objective, Snapshot, Source, Target
 
@@ -110,8 +110,7 @@ class Mixup(Objective):
         super().__init__()
         if concentration < 0.1:  # below, both of the Gamma variables behind a share often underflow
             raise ValueError(f"concentration must be 0.1 or more, got {concentration}")
-        if strength <= 0:
-            raise ValueError(f"strength must be positive, got {strength}")
+        check_strength(strength)
         self.classes, self.concentration, self.whole = classes, concentration, strength
         self.growth = Growth(start, full)
         self.strength = strength

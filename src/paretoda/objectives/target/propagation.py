@@ -7,7 +7,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.objectives.parts.growth import Growth
+from paretoda.objectives.parts.growth import Growth, check_strength
 from paretoda.objectives.parts.neighbours import Bank, find_mutual, find_nearest
 from paretoda.types import Objective, Snapshot, Source, Target
 
@@ -171,8 +171,7 @@ class Propagation(Objective):
             raise ValueError(f"k and rounds must be 1 or more, got {k} and {rounds}")
         if not 0 <= selective <= 1:
             raise ValueError(f"selective is a weight from 0 to 1, got {selective}")
-        if strength <= 0:
-            raise ValueError(f"strength must be positive, got {strength}")
+        check_strength(strength)
         self.k, self.rounds, self.whole, self.growth = k, rounds, strength, Growth(start, full)
         self.selective, self.strength, self.trained = selective, strength, True
         self.wanted = Bank(classes)
