@@ -50,11 +50,8 @@ def measure_rules(groups: Mapping[tuple[str, int], Group]) -> dict[str, list[flo
             found[rule].append(accuracies[choose(scores, rule).index])
         found["any of them, mean"].append(fmean(accuracies))
         found["labels (oracle)"].append(max(accuracies))
-    weights = {str(row["variant"].get("loss_weights", "equal")) for group in groups.values() for row in group}
-    for name in sorted(weights):
-        same = [row for group in groups.values() for row in group]
-        mine = [row for row in same if str(row["variant"].get("loss_weights", "equal")) == name]
-        found[f"always {name}"] = [100 * row["accuracy"]["chosen"] for row in mine]
+        for row, accuracy in zip(group, accuracies, strict=True):
+            found[f"always {row['variant'].get('loss_weights', 'equal')}"].append(accuracy)
     return dict(found)
 
 

@@ -11,7 +11,7 @@ from paretoda.errors import DataError
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]
 _COMPONENTS, _COMPONENTS_PER_CLASS = 128, 12
-"""Principal components by default, at least; the best number grows with that of the classes (docs/decisions/0008)."""
+"""Principal components by default, at least: too few for each class do harm (docs/decisions/0008)."""
 LONGEST = 8192
 """The longest side, in pixels, that images are resized to."""
 
