@@ -86,6 +86,18 @@ def test_factors_without_sense_are_refused(tmp_path: Path) -> None:
         make_study("front", small(tmp_path, factors=(0.1, 1.0)), "")
 
 
+def test_an_ablation_of_one_group_has_its_rows_and_no_others(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setitem(ablation.ROWS, "ours", ablation.OURS[:1])
+    page = make_study("ablation", small(tmp_path, rows="ours"), "")
+    assert page.sections[0].grid is not None
+    assert [row[0] for row in page.sections[0].grid.rows] == ["source-only"]
+    assert list(page.answer) == ["The best row is source-only."]
+    with pytest.raises(SettingsError, match="no group of rows 'mine'"):
+        make_study("ablation", small(tmp_path, rows="mine"), "")
+    with pytest.raises(SettingsError, match="--rows is for the study 'ablation', not for 'front'"):
+        make_study("front", small(tmp_path, rows="paper"), "")
+
+
 def test_guides(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setattr(guides, "SCHEMES", {"linear": {"scheme": "linear"}})
     page = make_study("guides", small(tmp_path), "")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
+
+from paretoda.cli.environment import prepare_environment
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -13,7 +14,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     Args:
         arguments: Arguments without the name of the program; those of the process by default.
     """
-    os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # OpenMP reads it when torch is imported: waiting does not spin
+    prepare_environment()
     given = [*(sys.argv[1:] if arguments is None else arguments)]  # `list` is a module of this package
     try:
         from paretoda.cli.app import app  # noqa: PLC0415  (Ctrl-C during these imports is handled below)

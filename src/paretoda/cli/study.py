@@ -41,6 +41,9 @@ def study(  # noqa: PLR0913  (options, not arguments)
     factors: Annotated[
         str | None, typer.Option(metavar="X,Y,…", help="scales: factors of the losses (0.1,0.5,1,1.5)")
     ] = None,
+    rows: Annotated[
+        str | None, typer.Option(metavar="paper|ours", help="ablation: the paper's rows, or ours (both)")
+    ] = None,
     preset: Preset = None,
     json: Json = False,
     quiet: Quiet = False,
@@ -61,6 +64,7 @@ def study(  # noqa: PLR0913  (options, not arguments)
             data=data,
             settings=read_settings({**settings, "preset": preset}),
             factors=parse_numbers("--factors", split(factors)),
+            rows=rows or "",
             tell=console.progress,
             say=console.say,
         )

@@ -9,6 +9,8 @@ from typing import Any
 from paretoda.bench.contenders import Contender
 from paretoda.bench.jobs import describe_failures
 from paretoda.bench.paper_numbers import OFFICE31_PAPER
+from paretoda.core.options import unknown
+from paretoda.errors import SettingsError
 from paretoda.studies.contenders import make_accuracy_section, make_tables, run_contenders
 from paretoda.studies.page import Page
 from paretoda.studies.request import StudyRequest
@@ -90,6 +92,8 @@ OURS = (
     Part("mgda", {"target_loss": "tcm", "scheme": "mgda"}),
 )
 """Our variants."""
+ROWS = {"paper": PAPER, "ours": OURS}
+"""Group -> its rows."""
 
 
 def study_ablation(request: StudyRequest) -> Page:
@@ -101,7 +105,9 @@ def study_ablation(request: StudyRequest) -> Page:
     Returns:
         The page of the study.
     """
-    parts = [*PAPER, *OURS]
+    if request.rows and request.rows not in ROWS:
+        raise SettingsError(unknown("group of rows", request.rows, ROWS))
+    parts = ROWS[request.rows] if request.rows else (*PAPER, *OURS)
     contenders = [Contender(part.name, {"method": "dann", **part.settings}) for part in parts]
     tasks = request.choose_tasks()
     rows = run_contenders(request, {request.suite: contenders}, {request.suite: tasks})
@@ -111,7 +117,7 @@ def study_ablation(request: StudyRequest) -> Page:
     means = {name: cells[-1].mean for name in chosen.rows if (cells := chosen.cells(name))[-1] is not None}
     return Page(
         f"Ablation on {request.suite}, {', '.join(tasks)}",
-        [_answer(means), _describe_paper(request, tasks)],
+        [_answer(means), *([] if request.rows == "ours" else [_describe_paper(request, tasks)])],
         [
             make_accuracy_section("Chosen without target labels", chosen, columns),
             make_accuracy_section("After the last step", last, columns),
@@ -132,9 +138,9 @@ def _describe_paper(request: StudyRequest, tasks: Sequence[str]) -> str:
 
 
 def _answer(means: dict[str, float]) -> str:
-    """Return how many pairs of the paper's rows have the paper's order here."""
+    """Return which row is the best, and how many pairs of the paper's rows have the paper's order here."""
     known = [(part.paper, means[part.name]) for part in PAPER if part.paper is not None and part.name in means]
     pairs = [(a, b) for i, a in enumerate(known) for b in known[i + 1 :]]
     same = sum((a[0] - b[0]) * (a[1] - b[1]) > 0 for a, b in pairs)
-    best = max(means, key=means.__getitem__) if means else "nothing"
-    return f"Of {len(pairs)} pairs of the paper's rows, {same} have the paper's order here; the best row is {best}."
+    order = f"Of {len(pairs)} pairs of the paper's rows, {same} have the paper's order here. " if pairs else ""
+    return f"{order}The best row is {max(means, key=means.__getitem__) if means else 'none'}."

@@ -44,6 +44,8 @@ def make_study(name: str, request: StudyRequest, command: str) -> Page:
     """
     if request.factors and name != "scales":
         raise SettingsError(f"--factors are for the study 'scales', not for {name!r}; leave them out")
+    if request.rows and name != "ablation":
+        raise SettingsError(f"--rows is for the study 'ablation', not for {name!r}; leave it out")
     request.choose_tasks()
     page = STUDIES[name](request)
     facts = {

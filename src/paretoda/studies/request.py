@@ -43,6 +43,7 @@ class StudyRequest:
         data: Folder of the suite's files; None means $PARETODA_DATA or ../shared/data.
         settings: Settings of all runs, perhaps with a preset; what the study itself sets for a run takes precedence.
         factors: Factors of the losses in the study of scales; empty: those of the paper. Other studies refuse them.
+        rows: Which rows the ablation has, "paper" or "ours"; empty: both. Other studies refuse it.
         tell: Called with what the runs do, such as training, how much is done and how much there is in all.
         say: Called with sentences for the user before the runs start.
     """
@@ -55,6 +56,7 @@ class StudyRequest:
     data: Path | None = None
     settings: Mapping[str, Any] = field(default_factory=dict)
     factors: tuple[float, ...] = ()
+    rows: str = ""
     tell: Progress = _tell_nobody
     say: Callable[[str], None] = _say_nothing
 
