@@ -21,11 +21,12 @@ from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 
 
-def adapt(
+def adapt(  # noqa: PLR0913 - the inputs and circumstances of a run; all but two have defaults
     source: Any = None,
     target: Any = None,
     out: str | Path | None = None,
     *,
+    target_labels: Any = None,
     resume: bool = False,
     overwrite: bool = False,
     after: Sequence[After] = (),
@@ -42,6 +43,8 @@ def adapt(
         target: The same without labels; labels that are there are not read. The method "source-only" needs no target;
             without one nothing is scored or chosen, and the last model is kept.
         out: Directory for the run's files; None: nothing is written.
+        target_labels: The few target samples whose labels are known, in any form that a source may have; they train
+            unless guide="labels", and their classes are among the source's. Classification only.
         resume: Continue the run in `out`, with its own settings and, unless they are given, its own data.
         overwrite: Replace a run in `out`.
         after: Hooks, plain callables: `hook(steps_taken, report)` is called after every step.
@@ -70,6 +73,7 @@ def adapt(
     request = RunRequest(
         source=source,
         target=target,
+        target_labels=target_labels,
         out=None if out is None else Path(out),
         resume=resume,
         overwrite=overwrite,

@@ -1,4 +1,7 @@
-"""Types that the parts exchange: source, target, batch, model, objective; a target has no field for labels."""
+"""Types that the parts exchange: source, target, batch, model, objective; a target has no field for labels.
+
+The few target labels that a user may give are in a type of their own, `LabelledTarget`.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +31,9 @@ class Batch:
         source_index: Positions of the samples in the source's training part, shape (b,).
         target_index: Positions in the target's training part, shape (b,).
         guide_index: Positions in the held-out part of the target; None without a guide.
+        labelled: Inputs of labelled target samples, shape (n, ...); None without any, or where none trains.
+        target_labels: Their labels, shape (n,).
+        guide_labels: Labels of `guide`, shape (g,), where labelled target samples guide; otherwise None.
 
     Examples:
         >>> import torch
@@ -44,6 +50,9 @@ class Batch:
     source_index: Tensor
     target_index: Tensor
     guide_index: Tensor | None
+    labelled: Tensor | None = None
+    target_labels: Tensor | None = None
+    guide_labels: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,6 +124,22 @@ class Target(Domain):
     """
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class LabelledTarget(Target):
+    """The target samples whose labels the user has given; no others are in it.
+
+    Args:
+        labels: Labels, shape (n,), int64 in 0..K-1.
+
+    Examples:
+        >>> import torch
+        >>> LabelledTarget(torch.randn(2, 4), torch.randn(2, 3), torch.arange(2), labels=torch.tensor([0, 2])).labels
+        tensor([0, 2])
+    """
+
+    labels: Tensor
+
+
 class Model(nn.Module):
     """Encoder, whose parameters all objectives share, and a head behind it.
 
@@ -158,6 +183,7 @@ class Snapshot:
         model: Model that computed the features and logits, live or averaged, in evaluation mode.
         target_inputs: Function that returns the inputs of the target again, in batches, in the order of `target`.
         source_inputs: The same for the source; None where only validators read the snapshot.
+        labelled: Inputs and labels of the labelled target samples that train; None without any.
 
     Examples:
         >>> import torch
@@ -177,6 +203,7 @@ class Snapshot:
     model: Model
     target_inputs: Callable[[], Iterator[Tensor]]
     source_inputs: Callable[[], Iterator[Tensor]] | None = None
+    labelled: tuple[Tensor, Tensor] | None = None
 
 
 class Objective(nn.Module, ABC):
@@ -200,6 +227,8 @@ class Objective(nn.Module, ABC):
     """Factor of the value and the gradient at this point of the training, where the objective has one."""
     whole: float = 0.0
     """Full strength of an objective whose strength grows from 0; 0 where it does not grow."""
+    reads_labels: bool = False
+    """Whether it is called with the labelled target samples, a `LabelledTarget`, in place of the unlabelled ones."""
     common: bool = False
     """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
 

@@ -55,7 +55,7 @@ def execute_run(
     given = drop_oracle(spec.settings)
     suite = find_suite(spec.suite)
     oracle = bool(spec.settings.get(ORACLE))
-    loaded = load_suite_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle)
+    loaded = load_suite_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle, spec.seed)
     task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
     recorder = CandidateRecorder(task, loaded)
     callbacks = Callbacks(progress=progress, candidate=recorder)
@@ -67,7 +67,13 @@ def execute_run(
         own = complete_settings(suite.tasks[spec.task], data, work, given)
         settings = {"reference": False, "task": suite.task, **own, "seed": spec.seed}
         request = RunRequest(
-            source=loaded.source, target=loaded.target, out=out, resume=False, overwrite=True, settings=settings
+            source=loaded.source,
+            target=loaded.target,
+            target_labels=loaded.target_labels,
+            out=out,
+            resume=False,
+            overwrite=True,
+            settings=settings,
         )
         run = execute(request, make_settings, lambda _: task, after, callbacks)
         found = {**task.measure(run, loaded), **describe_result(run), "candidates": recorder.rows()}
@@ -75,9 +81,14 @@ def execute_run(
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
 
 
-@lru_cache(maxsize=2)
 def load_suite_task(
-    suite: str, task: str, data: Path | None, work: Path, skip_bad: bool = False, oracle: bool = False
+    suite: str,
+    task: str,
+    data: Path | None,
+    work: Path,
+    skip_bad: bool = False,
+    oracle: bool = False,
+    seed: int = 0,
 ) -> BenchData:
     """Read the data of a suite's task, which stay in memory for the next runs on it.
 
@@ -88,9 +99,16 @@ def load_suite_task(
         work: Folder for archives that must be unpacked.
         skip_bad: Whether unreadable images are left out.
         oracle: Whether the labelled target takes the place of the source.
+        seed: Seed that labelled samples of the target are drawn with, where the task has some.
     """
+    found = find_suite(suite).tasks[task]
+    return _load(suite, task, data, work, skip_bad, oracle, seed if found.labels else 0)
+
+
+@lru_cache(maxsize=2)
+def _load(suite: str, task: str, data: Path | None, work: Path, skip_bad: bool, oracle: bool, seed: int) -> BenchData:
     found = find_suite(suite)
-    return load_task(find_task(found.task), found.tasks[task], data, work, skip_bad=skip_bad, oracle=oracle)
+    return load_task(find_task(found.task), found.tasks[task], data, work, skip_bad=skip_bad, oracle=oracle, seed=seed)
 
 
 def _run_baseline(kind: str, loaded: BenchData, own: dict[str, Any], callbacks: Callbacks = NO_CALLBACKS) -> Row:

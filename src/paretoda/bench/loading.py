@@ -5,6 +5,7 @@ from __future__ import annotations
 import zipfile
 import zlib
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
@@ -46,6 +47,7 @@ def load_task(
     *,
     skip_bad: bool = False,
     oracle: bool = False,
+    seed: int = 0,
 ) -> BenchData:
     """Read the data of a suite's task.
 
@@ -56,14 +58,37 @@ def load_task(
         work: Folder for archives that must be unpacked.
         skip_bad: Whether unreadable images are left out.
         oracle: Whether the labelled target takes the place of the source.
+        seed: Seed that the labelled samples of the target are drawn with.
 
     Raises:
         DataError: Files are missing or cannot be used.
     """
-    target = open_part(suite_task.target, data, work)
+    target, few = open_part(suite_task.target, data, work), None
+    if suite_task.labels:
+        few, target = draw_labelled(target, suite_task.labels, seed)
     source = None if oracle else open_part(suite_task.source, data, work)
     test = None if suite_task.test is None else open_part(suite_task.test, data, work)
-    return task.open_benchmark(source, target, test, skip_bad=skip_bad)
+    return replace(task.open_benchmark(source, target, test, skip_bad=skip_bad), target_labels=few)
+
+
+def draw_labelled(domain: Any, count: int, seed: int) -> tuple[Any, Any]:
+    """Draw samples whose labels are given; return them and the rest of the domain.
+
+    Args:
+        domain: Arrays (x, y, classes).
+        count: Number of samples of each class; fewer where a class has no more.
+        seed: Seed of the choice.
+
+    Raises:
+        DataError: The domain is not given as arrays.
+    """
+    if not isinstance(domain, tuple):
+        raise DataError("labelled target samples are drawn from arrays; take a suite of .npz files")
+    x, y, classes = domain
+    order = np.random.default_rng(seed).permutation(len(y))
+    chosen = np.sort(np.concatenate([order[y[order] == label][:count] for label in np.unique(y)]))
+    rest = np.setdiff1d(np.arange(len(y)), chosen)
+    return (x[chosen], y[chosen], classes), (x[rest], y[rest], classes)
 
 
 def complete_settings(

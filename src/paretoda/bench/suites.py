@@ -183,6 +183,15 @@ SUITES["small-targets"] = Suite(
         if name.endswith((" A-C", " C-A"))
     },
 )
+SUITES["few-labels"] = Suite(
+    "PACS and SURF A-C and C-A with the labels of 1, 3, 5 and 10 target samples of each class.",
+    {
+        f"{name} {count}": replace(task, labels=count)
+        for count in (1, 3, 5, 10)
+        for name, task in SUITES["development"].tasks.items()
+        if name.endswith((" A-C", " C-A"))
+    },
+)
 _COMPARED = _pick_tasks(
     {
         "pacs": ("pacs", "P-A, P-C"),

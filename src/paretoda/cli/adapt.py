@@ -24,7 +24,7 @@ from paretoda.run.settings import SETTINGS
 if TYPE_CHECKING:
     from paretoda.run.result import Run
 
-_INPUTS = ("source", "target")
+_INPUTS = ("source", "target", "target_labels")
 
 
 @with_settings()
@@ -32,6 +32,9 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
     *,
     source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
+    target_labels: Annotated[
+        str | None, typer.Option(metavar="DATA", help="the few target samples whose labels are known, if any")
+    ] = None,
     out: Annotated[Path, typer.Option(metavar="RUN", help="directory for the run")],
     config: Annotated[
         Path | None, typer.Option(metavar="FILE.toml", help="settings; those of the command line take precedence")
@@ -45,7 +48,7 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
 ) -> None:
     """Train a model for the target; its labels, if it has any, are never read."""
     given = read_settings({**settings, "preset": preset})
-    values = merge_settings(config, {"source": source, "target": target}, given)
+    values = merge_settings(config, {"source": source, "target": target, "target_labels": target_labels}, given)
     silent = rank() > 0
     with Console(quiet=quiet or silent, as_json=json and not silent) as console:
         run = _train(console, values, out, resume=resume, overwrite=overwrite)
@@ -62,7 +65,7 @@ def merge_settings(config: Path | None, inputs: Mapping[str, str | None], given:
 
     Args:
         config: A TOML file with any settings, and perhaps source and target; the config.toml of a run is one.
-        inputs: Source and target of the command line, None where they were left out.
+        inputs: Source, target and labelled target samples of the command line, None where they were left out.
         given: Settings of the command line.
     """
     values = {} if config is None else read_toml(config)
@@ -119,6 +122,7 @@ def _train(console: Console, values: Mapping[str, Any], out: Path, *, resume: bo
                 values.get("source"),
                 values.get("target"),
                 out,
+                target_labels=values.get("target_labels"),
                 resume=resume,
                 overwrite=overwrite,
                 after=[console.progress.after("training", checked.steps)],

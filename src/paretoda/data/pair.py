@@ -21,6 +21,7 @@ from paretoda.data.rows import EvaluationRows, Rows, make_feature_rows
 from paretoda.data.samples import Index, Kind, Raw
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
+from paretoda.data.target_labels import LabelledRows
 from paretoda.data.transforms import Transform
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
@@ -137,6 +138,10 @@ class Pair(ABC):
         }
         return parts[part] if part in parts else np.arange(len(self._rows(part).samples))
 
+    def labelled_samples(self) -> tuple[Tensor, Tensor] | None:
+        """Return inputs, in evaluation form, and labels of the labelled target samples that train; None without any."""
+        return None
+
     @abstractmethod
     def prediction_transform(self) -> Any:
         """Return the transform for new target data."""
@@ -189,6 +194,7 @@ class DomainPair(Pair):
 
     Args:
         labels: Labels of all source samples, shape (n,).
+        labelled: Target samples whose labels the user has given; None without any.
 
     Examples:
         >>> import numpy as np
@@ -207,6 +213,7 @@ class DomainPair(Pair):
     labels: NDArray[np.int64]
     source: Rows
     target: Rows
+    labelled: LabelledRows | None = None
 
     snapshot_batch: ClassVar[int] = 256
 
@@ -219,6 +226,27 @@ class DomainPair(Pair):
     def input_shape(self) -> tuple[int, ...]:
         """Shape of one transformed sample."""
         return self.source.transform.shape
+
+    def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
+        """Return the batch of a step, with labelled target samples where there are some; see `Pair`."""
+        few = self.labelled
+        if few is None:
+            return super().batch(step, guide=guide, processes=processes)
+        by_labels, seed, most = guide and len(few.guide) > 0, self.settings.seed, self.settings.batch_size
+        found = super().batch(step, guide=guide and not by_labels, processes=processes)
+        if (rows := few.read_training(seed, step, most)) is not None:
+            found = replace(found, labelled=rows[0], target_labels=rows[1])
+        if by_labels:
+            inputs, labels, index = few.read_guide(seed, step, most)
+            found = replace(found, guide=inputs, guide_labels=labels, guide_index=index)
+        return found
+
+    def labelled_samples(self) -> tuple[Tensor, Tensor] | None:
+        """Return inputs and labels of the labelled target samples that train; see `Pair`."""
+        if self.labelled is None or not len(self.labelled.train):
+            return None
+        chosen = self.labelled.train
+        return self.labelled.rows.evaluate(chosen), torch.from_numpy(self.labelled.labels[chosen])
 
     def labels_of(self, part: Part) -> Tensor:
         """Return the labels of a part of the source, in the order of `inputs`.

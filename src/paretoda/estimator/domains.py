@@ -87,6 +87,19 @@ def encode_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Te
     return torch.from_numpy(np.searchsorted(classes, labels).astype(np.int64))
 
 
+def find_codes(y: Any, classes: Array) -> NDArray[np.int64]:
+    """Return the labels of labelled target samples as indices into `classes`.
+
+    Args:
+        y: Labels, shape (n,).
+        classes: The sorted classes of the source, shape (K,).
+    """
+    labels = _check_labels(y)
+    if strange := sorted(set(labels.tolist()) - set(classes.tolist())):
+        raise ValueError(f"the labelled target samples have the class {strange[0]!r}, which the source does not have")
+    return np.searchsorted(classes, labels).astype(np.int64)
+
+
 def _check_labels(y: Any) -> Array:
     labels = check_array(_to_numpy(y), ensure_2d=False, dtype=None, input_name="y")
     labels = column_or_1d(labels, warn=True)

@@ -19,7 +19,7 @@ from torch import Tensor
 from paretoda.api import adapt
 from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import iterate_inputs
-from paretoda.estimator.domains import Array, check_rows, find_source_rows, split_domains
+from paretoda.estimator.domains import Array, check_rows, find_codes, find_source_rows, split_domains
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
 from paretoda.run.interrupt import InterruptedRunError
@@ -36,9 +36,9 @@ class NegativeTransferWarning(UserWarning):
 class Adapted(Parameters):
     """An estimator that `paretoda.adapt` fits; it requests `sample_domain` if metadata routing is enabled."""
 
-    __metadata_request__fit = {"sample_domain": True}  # noqa: RUF012
+    __metadata_request__fit = {"sample_domain": True, "target_labels": True}  # noqa: RUF012
 
-    def fit(self: Self, X: Any, y: Any, sample_domain: Any = None) -> Self:
+    def fit(self: Self, X: Any, y: Any, sample_domain: Any = None, target_labels: Any = None) -> Self:
         """Train on a labelled source and an unlabelled target.
 
         Args:
@@ -47,6 +47,8 @@ class Adapted(Parameters):
             sample_domain: Domain of each row, shape (n,): above 0 for source rows and below 0 for target rows of X.
                 With two dimensions, it is the features of the target, and X is the source: `fit(Xs, ys, Xt)`. Without
                 it all of X is the source, and nothing is adapted.
+            target_labels: The few labelled samples of the target, rows and classes: `(Xl, yl)`. They train unless the
+                guide is "labels".
 
         Returns:
             The fitted estimator.
@@ -62,8 +64,12 @@ class Adapted(Parameters):
         settings = self._changed_settings()
         if target is None:
             settings |= {"method": "source-only", "target_loss": "none"}
+        names = self.classes_.astype(str)
+        few = None
+        if target_labels is not None:
+            few = (check_rows(self, target_labels[0], reset=False), find_codes(target_labels[1], self.classes_), names)
         try:
-            self.run_: Run = adapt((source, codes, self.classes_.astype(str)), target, **settings)
+            self.run_: Run = adapt((source, codes, names), target, target_labels=few, **settings)
         except InterruptedRunError as stop:  # a search over parameters would continue after any other error
             raise KeyboardInterrupt(str(stop)) from stop
         self.history_ = self.run_.history

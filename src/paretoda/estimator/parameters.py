@@ -26,6 +26,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         scheme: str = "paretoda",
         guide: str = "agreement",
         *,
+        label_loss: bool | None = None,
         loss_weights: tuple[float, ...] = (),
         joined: bool = False,
         head_losses: tuple[str, ...] | None = None,
@@ -67,6 +68,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.target_loss = target_loss
         self.scheme = scheme
         self.guide = guide
+        self.label_loss = label_loss
         self.loss_weights = loss_weights
         self.joined = joined
         self.head_losses = head_losses

@@ -255,6 +255,8 @@ def check_batch_split(settings: Settings, pair: Pair, guided: bool, processes: P
         if value is True or value > 1:
             option = name.replace("_", "-")
             raise SettingsError(f"--{option} is for one process: leave it out, or start without torchrun")
+    if count > 1 and settings.reads_labels:
+        raise SettingsError("--target-labels is for one process: leave it out, or start without torchrun")
     if size < count:
         raise SettingsError(
             f"a batch of {size} samples cannot be shared by {count} processes: give a larger --batch-size or start "

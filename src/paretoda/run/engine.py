@@ -48,6 +48,8 @@ def execute(
         def open_and_build() -> tuple[Inputs, Settings, Step]:
             device = pick_device(device_of_rank(settings.device, processes))
             opened = task.open(settings, started.source, started.target, device, callbacks, resuming=started.resumes)
+            if started.target_labels is not None:
+                opened = task.add_target_labels(settings, opened, started.target_labels, callbacks)
             own = settings.for_data(opened.pair.kind)
             return opened, own, build_step(task, own, opened.pair, device, processes)
 

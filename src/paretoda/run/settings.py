@@ -24,9 +24,11 @@ from paretoda.run.part_options import check_parts, read_options
 
 _CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
 _MANY, _WIDE = 10**9, 10**6
+"""Upper bounds of step counts and of widths, above everything that time and memory allow."""
 AUTOMATIC = "auto"
 """Name of the target loss that depends on the data (`Settings.for_data`)."""
-"""Upper bounds of step counts and of widths, above everything that time and memory allow."""
+LABELS = "labels"
+"""Name of the objective and of the guide that read the target's few labels."""
 
 
 def _setting(  # noqa: PLR0913  (a row of the table below)
@@ -78,6 +80,11 @@ class Settings(BaseModel):
     scheme: str = _setting("paretoda", "how the losses are weighted (`paretoda list schemes`)", often=True)
     guide: str = _setting(
         "agreement", "loss on held-out target data that guides the weights (`paretoda list guides`)", often=True
+    )
+    label_loss: bool | None = _setting(
+        None,
+        "train on the labelled target samples (target_labels); yes, unless the guide is 'labels', if not given",
+        task=_CLASSIFICATION,
     )
     loss_weights: tuple[float, ...] = _setting((), "fixed weights for the scheme 'linear': source, alignment, target")
     joined: bool = _setting(False, "train the whole method, source loss and alignment, as one objective")
@@ -370,7 +377,12 @@ class Settings(BaseModel):
     def losses(self) -> tuple[str, ...]:
         """Names of the objectives."""
         alignment = () if self.method == "source-only" or self.joined else ("alignment",)
-        return ("source", *alignment, *self.target_losses)
+        return ("source", *alignment, *self.target_losses, *([LABELS] if self.label_loss else []))
+
+    @property
+    def reads_labels(self) -> bool:
+        """Whether the run reads labelled target samples, to train on them or as the guide."""
+        return bool(self.label_loss) or self.guide == LABELS
 
     @property
     def target_losses(self) -> dict[str, str]:
@@ -505,6 +517,7 @@ def _is_strategy(scheme: str) -> bool:
 def source_only(settings: Settings) -> Settings:
     """Return the same settings without adaptation and without selection: the reference of an adapted model."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
+    losses |= {"label_loss": None, "guide": SETTINGS["guide"].default}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"members": 1, "scheme": "linear", "select": "last", "translation": "auto", "teachers": ()}
     automatic = dict.fromkeys(("voting", "every", "average", "calibrate"))

@@ -15,7 +15,7 @@ from paretoda.run.backbone_choice import resolve_backbone
 from paretoda.run.build import check_machine
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.presets import PRESET
-from paretoda.run.settings import Settings, source_only
+from paretoda.run.settings import LABELS, SETTINGS, Settings, source_only
 from paretoda.run.tracking import check_tracker
 from paretoda.training.checkpoint import has_checkpoint
 from paretoda.training.seeding import deterministic_algorithms
@@ -34,6 +34,7 @@ class RunRequest:
     Args:
         source: Labelled data; None when a run is resumed with its own data.
         target: Unlabelled data; None for the source alone.
+        target_labels: Labelled data of the target; None without any.
         out: Directory for the run's files; None: nothing is written.
         resume: Continue the run in `out`.
         overwrite: Replace a run in `out`.
@@ -46,6 +47,7 @@ class RunRequest:
     resume: bool
     overwrite: bool
     settings: Mapping[str, Any]
+    target_labels: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,6 +58,7 @@ class StartedRun:
         settings: Settings of the run.
         source: Labelled data.
         target: Unlabelled data; None: the source is alone.
+        target_labels: Labelled data of the target; None without any.
         directory: Directory of the run; None: nothing is written.
         request: What the user asked for.
         resources: Releases the lock of the directory when the run ends.
@@ -65,6 +68,7 @@ class StartedRun:
     settings: Settings
     source: Any
     target: Any
+    target_labels: Any
     directory: RunDirectory | None
     request: RunRequest
     resources: ExitStack
@@ -88,8 +92,8 @@ class StartedRun:
             self.resources.enter_context(_remove_if_empty(self.directory.path))
             self.resources.enter_context(lock_directory(self.directory.path, "a run"))
             self.directory.check_free(overwrite=self.request.overwrite)
-        given = {"source": self.source} if self.target is None else {"source": self.source, "target": self.target}
-        self.directory.begin(self.settings, {domain: _describe(data) for domain, data in given.items()})
+        given = {"source": self.source, "target": self.target, "target_labels": self.target_labels}
+        self.directory.begin(self.settings, {name: _describe(data) for name, data in given.items() if data is not None})
 
 
 @contextmanager
@@ -108,8 +112,8 @@ def start_run(request: RunRequest, make_settings: MakeSettings, *, first: bool =
             resources.enter_context(lock_directory(directory.path, "a run"))
             if request.resume and directory.config.exists():
                 directory.tidy()  # also after a run that was killed when all but its tidying was done
-        settings, source, target = _check_request(request, make_settings, directory)
-        run = StartedRun(settings, source, target, directory, request, resources, locked)
+        settings, source, target, labels = _check_request(request, make_settings, directory)
+        run = StartedRun(settings, source, target, labels, directory, request, resources, locked)
         if directory is not None and request.resume and first and request.settings:
             directory.write_config(run.settings, directory.read_config()[1])
         with use_deterministic_algorithms(run.settings):
@@ -118,21 +122,26 @@ def start_run(request: RunRequest, make_settings: MakeSettings, *, first: bool =
 
 def _check_request(
     request: RunRequest, make_settings: MakeSettings, directory: RunDirectory | None
-) -> tuple[Settings, Any, Any]:
-    """Return settings, source and target of a new or resumed run."""
-    source, target = request.source, request.target
+) -> tuple[Settings, Any, Any, Any]:
+    """Return settings, source, target and labelled target samples of a new or resumed run."""
+    source, target, labels = request.source, request.target, request.target_labels
     if request.resume:
         if directory is None:
             raise RunError("resume needs the directory of the run: give out")
         settings, given = _read_resumed(directory, request.settings, make_settings)
         source = _find_data(given, "source") if source is None else source
         target = _find_data(given, "target") if target is None else target
+        labels = _find_data(given, "target_labels") if labels is None else labels
     else:
-        settings = make_settings(request.settings)
+        settings = make_settings(_choose_label_loss(request.settings, labels))
         if directory is not None:
             directory.check_free(overwrite=request.overwrite)
     if source is None or (target is None and (settings.method, settings.target_loss) != ("source-only", "none")):
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
+    if labels is None and settings.reads_labels:
+        raise SettingsError("the loss and the guide 'labels' need labelled target samples; give target_labels")
+    if target is None and labels is not None:
+        raise SettingsError("target_labels belong to a target; give the target as well")
     if target is None:
         settings = source_only(settings)
     check_machine(settings)
@@ -141,7 +150,15 @@ def _check_request(
         consent(settings.backbone)
         settings = resolve_backbone(settings)
         settings = settings.model_copy(update={"teachers": tuple(map(_describe, settings.teachers))})
-    return settings, source, target
+    return settings, source, target, labels
+
+
+def _choose_label_loss(given: Mapping[str, Any], labels: Any) -> Mapping[str, Any]:
+    """Return the settings with an answer to whether labelled target samples train, where there are some."""
+    setting, task = SETTINGS["label_loss"], given.get("task", SETTINGS["task"].default)
+    if labels is None or given.get("label_loss") is not None or task != setting.task:
+        return given
+    return {**given, "label_loss": given.get("guide") != LABELS}
 
 
 def _read_resumed(

@@ -158,11 +158,13 @@ class BenchData:
         source: What `adapt` reads as the source.
         target: What `adapt` reads as the target, without labels.
         test: Labelled data that finished models are measured on; its labels are for the table only.
+        target_labels: What `adapt` reads as the labelled samples of the target; None without any.
     """
 
     source: Any
     target: Any
     test: Any
+    target_labels: Any = None
 
 
 @dataclass(frozen=True)
@@ -237,6 +239,19 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             callbacks: Receive notes and progress.
             resuming: Whether the run continues from a checkpoint.
         """
+
+    def add_target_labels(
+        self, settings: Settings, inputs: AnyInputs, labels: Any, callbacks: Callbacks = NO_CALLBACKS
+    ) -> AnyInputs:
+        """Return the inputs with the target samples whose labels the user has given.
+
+        Args:
+            settings: Settings of the run.
+            inputs: What `open` returned.
+            labels: Labelled data of the target, as the user gave them.
+            callbacks: Receive notes and progress.
+        """
+        raise SettingsError(f"target_labels are not for {self.name}; leave them out")
 
     @abstractmethod
     def build(self, settings: Settings, pair: Any, device: torch.device) -> Step:

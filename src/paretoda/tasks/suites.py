@@ -44,12 +44,15 @@ class SuiteTask:
         target: The unlabelled domain; its labels are used for the table only.
         settings: Settings of every run on this task.
         test: Data that models are measured on; None for the target. Their labels are used for the table only.
+        labels: Number of target samples of each class whose labels are given, drawn with the seed of the run. They are
+            neither among the unlabelled target nor measured.
     """
 
     source: Part
     target: Part
     settings: Mapping[str, Any] = field(default_factory=dict)
     test: Part | None = None
+    labels: int = 0
 
 
 @dataclass(frozen=True)

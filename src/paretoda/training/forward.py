@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import torch
@@ -14,7 +14,7 @@ from paretoda.distributed.collectives import BatchSplit, Processes
 from paretoda.distributed.layers import split_batch
 from paretoda.gradients import MicroBatches
 from paretoda.models.batchnorm import encode, encode_held_out
-from paretoda.types import Batch, Target
+from paretoda.types import Batch, LabelledTarget, Target
 
 if TYPE_CHECKING:
     from paretoda.training.step import Step
@@ -82,6 +82,13 @@ class Encoding:
         return MicroBatches(self.encoder, inputs, self.parts, remember=remember, keep_last=self.last)
 
 
+def join_labelled(batch: Batch) -> Batch:
+    """Return the batch with its labelled target samples behind the unlabelled ones, to be encoded with them."""
+    if batch.labelled is None:
+        return batch
+    return replace(batch, target=torch.cat([batch.target, batch.labelled]))
+
+
 def make_batch_split(step: Step, *counts: int) -> BatchSplit | None:
     """Return how a pass of so many own samples (of each part) is split; None with a single process.
 
@@ -138,4 +145,7 @@ def encode_guide(step: Step, batch: Batch) -> tuple[Target, Pass]:
     if shares is not None:
         features = made = shares.gather_features(features)
     (index,) = gather_domain_rows(shares, (batch.guide_index, 0))
-    return Target(features, step.model.head(features), index, batch.guide), made
+    logits = step.model.head(features)
+    if batch.guide_labels is not None:
+        return LabelledTarget(features, logits, index, batch.guide, labels=batch.guide_labels), made
+    return Target(features, logits, index, batch.guide), made

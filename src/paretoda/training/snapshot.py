@@ -56,6 +56,7 @@ def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Pro
             model,
             partial(read_inputs, "target"),
             partial(read_inputs, "source"),
+            pair.labelled_samples(),
         )
 
 

@@ -24,12 +24,13 @@ from paretoda.training.forward import (
     average_statistics,
     encode_guide,
     gather_domain_rows,
+    join_labelled,
     make_batch_split,
 )
 from paretoda.training.optimisers import SCHEDULES, move_parameters, set_learning_rates
 from paretoda.training.seeding import seed_everything
 from paretoda.training.strategy import BatchView, Strategy
-from paretoda.types import Batch, Model, Objective, Snapshot, Source, Target
+from paretoda.types import Batch, LabelledTarget, Model, Objective, Snapshot, Source, Target
 
 
 @dataclass(eq=False)
@@ -169,8 +170,11 @@ class Step:
     def view(self, batch: Batch) -> BatchView:
         """Encode both domains and compute all losses, including the guide's where this step reads it."""
         with self.autocast():
-            source, target, features = self._encode(batch)
-            losses = {name: objective(source, target) for name, objective in self.objectives.items()}
+            source, target, labelled, features = self._encode(batch)
+            losses = {
+                name: objective(source, labelled if objective.reads_labels else target)
+                for name, objective in self.objectives.items()
+            }
             guide_loss = None
             if self.guide is not None and self.wants_guide:
                 ahead, guide_pass = encode_guide(self, batch)
@@ -209,20 +213,26 @@ class Step:
 
     def domains(self, batch: Batch) -> tuple[Source, Target]:
         """Encode the batch; with several processes the result is the joint batch, except for the inputs."""
-        source, target, _ = self._encode(batch)
+        source, target, *_ = self._encode(batch)
         return source, target
 
-    def _encode(self, batch: Batch) -> tuple[Source, Target, list[Pass]]:
-        """Return both domains, and the encoder's passes that made their features."""
+    def _encode(self, batch: Batch) -> tuple[Source, Target, LabelledTarget | None, list[Pass]]:
+        """Return both domains, the labelled target samples, and the encoder's passes that made their features."""
         shares = make_batch_split(self, len(batch.source), len(batch.target))
-        source, target, passes = self.encoding.domains(batch, shares)
+        source, target, passes = self.encoding.domains(join_labelled(batch), shares)
         labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
         head, more = self.model.head, self.model.extra_logits
+        labelled = None
+        if batch.labelled is not None and batch.target_labels is not None:
+            target, few = target[: len(batch.target)], target[len(batch.target) :]
+            index = torch.arange(len(few), device=few.device)
+            labelled = LabelledTarget(few, head(few), index, batch.labelled, head, labels=batch.target_labels)
         return (
             Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
             Target(target, head(target), target_index, batch.target, head, more(target)),
+            labelled,
             passes,
         )
 
@@ -244,7 +254,7 @@ class Step:
         for name, objective in self.objectives.items():
             for _ in range(objective.encoder_updates - 1):
                 with self.autocast(), frozen_statistics(self.model.encoder):
-                    source, target, passes = self._encode(batch)
+                    source, target, _, passes = self._encode(batch)
                     loss = objective(source, target)
                 self.optimiser.zero_grad(set_to_none=True)
                 losses = {name: loss.float() if self.precision != "32" else loss}

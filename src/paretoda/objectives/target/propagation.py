@@ -16,6 +16,8 @@ _DOUBTFUL, _SOUND = 0.35, 0.5
 _NOT_USED = "the loss 'propagation' was left out"
 _COMPONENTS, _COMPONENTS_PER_CLASS = 128, 12
 """Selective pseudo-labels use so many components of wide inputs; as many as the network reads by default."""
+_COUNTED = 0.05
+"""A labelled target sample counts as much as this share of a class of the source, in selective pseudo-labels."""
 _CLASS = 3
 """A class has at least so many times k samples in the target, on average."""
 
@@ -213,8 +215,10 @@ class Propagation(Objective):
         own = torch.arange(len(target), device=nearest.device).unsqueeze(1)
         self.graph.replace(torch.cat([nearest, own.expand(-1, self.k - nearest.shape[1])], dim=1))
         if vectors and self.selective > 0 and snapshot.source_inputs is not None:
-            source = torch.cat(list(snapshot.source_inputs()))
-            self.selected.replace(_label_selectively(source, snapshot.source.labels, target, classes))
+            source, labels = torch.cat(list(snapshot.source_inputs())), snapshot.source.labels
+            if snapshot.labelled is not None:
+                source, labels = _add_labelled(source, labels, *snapshot.labelled, classes)
+            self.selected.replace(_label_selectively(source, labels, target, classes))
 
     def _vote(self, predictions: Tensor) -> Tensor:
         """Return the mean of the voters, shape (n, K)."""
@@ -241,6 +245,17 @@ class Propagation(Objective):
         """Return the settings that `repr` shows."""
         shares = f"start={self.growth.start}, full={self.growth.full}"
         return f"k={self.k}, rounds={self.rounds}, selective={self.selective}, strength={self.whole}, {shares}"
+
+
+def _add_labelled(
+    source: Tensor, labels: Tensor, few: Tensor, their_labels: Tensor, classes: int
+) -> tuple[Tensor, Tensor]:
+    """Return the source with the labelled target samples, each as often as a share of a class of the source."""
+    copies = max(1, round(_COUNTED * len(source) / classes))
+    return (
+        torch.cat([source, few.to(source).repeat(copies, 1)]),
+        torch.cat([labels, their_labels.to(labels).repeat(copies)]),
+    )
 
 
 def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int) -> Tensor:

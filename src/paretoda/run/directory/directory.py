@@ -32,7 +32,7 @@ from paretoda.run.directory.tables import (
 )
 from paretoda.run.settings import Settings, parse_settings
 
-_INPUTS = ("source", "target")
+_INPUTS = ("source", "target", "target_labels")
 
 
 def read_versions() -> dict[str, str]:

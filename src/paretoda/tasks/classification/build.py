@@ -15,8 +15,9 @@ from paretoda.models.backbones.backbone import Backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
+from paretoda.objectives.target.labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
-from paretoda.run.settings import Settings
+from paretoda.run.settings import LABELS, Settings
 from paretoda.training.optimisers import SGD
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -121,8 +122,12 @@ def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     model = make_classifier(settings, pair)
     width, classes = model.architecture.width, len(pair.classes)
     objectives = make_objectives(settings, width, _class_shares(settings, pair), pair.kind)
+    if settings.label_loss:
+        objectives[LABELS] = TargetLabels(width, classes)
 
     def guide() -> Objective:
+        if settings.guide == LABELS:
+            return TargetLabels(width, classes)
         return make_guide(
             settings.guide,
             features=width,

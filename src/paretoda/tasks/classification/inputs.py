@@ -8,12 +8,17 @@ from typing import Any
 import torch
 
 from paretoda.data import DomainPair, make_pair
+from paretoda.data.open.arrays import ArraySamples
+from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
+from paretoda.data.samples import Samples
+from paretoda.data.scaling import FeatureTransform
+from paretoda.data.target_labels import LabelledRows, describe_target_labels, divide_labels, open_target_labels
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import SettingsError
 from paretoda.models.backbones import default_backbone, make_backbone
 from paretoda.run.backbone_choice import check_frozen, describe_weights
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
-from paretoda.run.settings import Settings
+from paretoda.run.settings import LABELS, Settings
 from paretoda.run.task import NO_TARGET
 from paretoda.tasks.classification.build import make_pair_settings
 from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
@@ -68,6 +73,42 @@ def open_inputs(
         return ClassificationInputs(raw, raw, has_target=has_target, crops=settings.crops)
     pair, frozen = _freeze(settings, raw, device, callbacks.progress)
     return ClassificationInputs(raw, pair, frozen, has_target=has_target, crops=settings.crops)
+
+
+def add_target_labels(
+    settings: Settings, inputs: ClassificationInputs, labels: Any, callbacks: Callbacks = NO_CALLBACKS
+) -> ClassificationInputs:
+    """Return the inputs with the target samples whose labels the user has given, and say what they are for.
+
+    Args:
+        settings: Settings of the run.
+        inputs: The data of the run.
+        labels: Labelled data of the target.
+        callbacks: Receive notes, and the progress of checking images and computing features.
+    """
+    raw, pair = inputs.raw, inputs.pair
+    samples, found = open_target_labels(
+        labels, raw.target.samples, pair.classes, skip_bad=settings.skip_bad, progress=callbacks.progress
+    )
+    train, guide = divide_labels(
+        found.values, raw.settings.seed_of_split, train=bool(settings.label_loss), guide=settings.guide == LABELS
+    )
+    few = LabelledRows(_make_labelled_rows(inputs, samples, callbacks.progress), found.values, train, guide)
+    for note in (*samples.notes, *describe_target_labels(few, pair.classes)):
+        callbacks.notify(note)
+    return replace(inputs, pair=replace(pair, labelled=few))
+
+
+def _make_labelled_rows(inputs: ClassificationInputs, samples: Samples, progress: Progress | None) -> Rows:
+    """Return the samples as the network reads the target: scaled features, images, or features of images."""
+    transform = inputs.pair.target.transform
+    if isinstance(transform, ImageTransform):
+        return make_image_rows(samples, transform)
+    if inputs.frozen is not None:
+        own, every, what = inputs.raw.target.transform, range(len(samples)), "features of the labelled target"
+        samples = ArraySamples(inputs.frozen.features(samples, own, every, progress=progress, what=what).numpy())
+    assert isinstance(transform, FeatureTransform)
+    return make_feature_rows(samples, transform)
 
 
 def _check_crops(settings: Settings, raw: DomainPair) -> None:

@@ -22,6 +22,7 @@ from paretoda.models.backbones import BACKBONES
 from paretoda.models.classifier import Classifier, join_classifiers
 from paretoda.models.weights import PACKAGES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
+from paretoda.objectives.target.labels import TargetLabels
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
@@ -29,7 +30,7 @@ from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
-from paretoda.run.settings import Settings
+from paretoda.run.settings import LABELS, Settings
 from paretoda.run.task import BenchData, PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import CLASSIFICATION
@@ -45,7 +46,7 @@ from paretoda.tasks.classification.evaluation import (
     prediction_rows,
 )
 from paretoda.tasks.classification.export import ClassificationProgram
-from paretoda.tasks.classification.inputs import ClassificationInputs, open_inputs
+from paretoda.tasks.classification.inputs import ClassificationInputs, add_target_labels, open_inputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
@@ -58,6 +59,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     name = CLASSIFICATION
 
     build = staticmethod(build)
+    add_target_labels = staticmethod(add_target_labels)
     average = staticmethod(average)
     pictures = staticmethod(make_pictures)
     oracle_pictures = staticmethod(add_oracle_pictures)
@@ -68,7 +70,8 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     @property
     def tables(self) -> Tables:
         """The names that settings take."""
-        return Tables(ALIGNMENTS, TARGET_LOSSES, GUIDES, {**SCHEMES, **STRATEGIES}, VALIDATORS, _describe_backbones())
+        guides = {**GUIDES, LABELS: TargetLabels}
+        return Tables(ALIGNMENTS, TARGET_LOSSES, guides, {**SCHEMES, **STRATEGIES}, VALIDATORS, _describe_backbones())
 
     def open(
         self,

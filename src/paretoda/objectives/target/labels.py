@@ -1,0 +1,42 @@
+"""Few target labels: cross-entropy on the labelled samples of the target, as an objective or as the guide."""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.nn import functional
+
+from paretoda.types import LabelledTarget, Objective, Source, Target
+
+
+class TargetLabels(Objective):
+    """Mean of -log p(label) on the target samples whose labels the user has given.
+
+    As a guide it is the only one that is true: its samples are labelled, and no loss is trained on them.
+
+    Args:
+        features: Width of the features (not used).
+        classes: Number of classes K (not used).
+        target_loss: Target loss of the run (not used).
+
+    Examples:
+        >>> import torch
+        >>> source = Source(torch.zeros(4, 2), torch.zeros(4, 3), torch.arange(4), labels=torch.tensor([0, 1, 2, 0]))
+        >>> few = LabelledTarget(torch.zeros(2, 2), torch.zeros(2, 3), torch.arange(2), labels=torch.tensor([0, 2]))
+        >>> round(TargetLabels(features=2, classes=3)(source, few).item(), 4)  # log 3
+        1.0986
+    """
+
+    reads_labels = True
+
+    def __init__(self, features: int, classes: int, *, target_loss: Objective | None = None) -> None:  # noqa: ARG002
+        super().__init__()
+
+    def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
+        """Return the cross-entropy of the labelled target samples.
+
+        Raises:
+            TypeError: The target samples have no labels.
+        """
+        if not isinstance(target, LabelledTarget):
+            raise TypeError("this objective reads labels: call it with a LabelledTarget")
+        return functional.cross_entropy(target.logits, target.labels)
