@@ -120,12 +120,13 @@ def test_micro_batches_must_have_something_in_them():
 def test_channels_last_is_a_layout_and_nothing_else(tmp_path):
     settings = {**SMALL, "steps": 4, "method": "dann", "target_loss": "tcm", "guide": "tcm"}
     (x, y), (t, _) = images(), images(seed=1)
-    plain = adapt((x, y), t, tmp_path / "plain", **settings)
-    last = adapt((x, y), t, tmp_path / "last", channels_last=True, **settings)
-    step, _ = steps({"channels_last": True}, 1)
-    kernels = [p for p in step.model.parameters() if p.ndim == 4 and p.shape[1] > 1]
-    assert kernels
-    assert all(kernel.is_contiguous(memory_format=torch.channels_last) for kernel in kernels)
+    plain = adapt((x, y), t, tmp_path / "plain", channels_last=False, **settings)
+    last = adapt((x, y), t, tmp_path / "last", **settings)  # the default on a CPU
+    for chosen, wanted in (({}, True), ({"channels_last": True}, True), ({"channels_last": False}, False)):
+        step, _ = steps(chosen, 1)
+        kernels = [p for p in step.model.parameters() if p.ndim == 4 and p.shape[1] > 1]
+        assert kernels
+        assert all(kernel.is_contiguous(memory_format=torch.channels_last) is wanted for kernel in kernels)
     one, two = plain.model.model.state_dict(), last.model.model.state_dict()
     assert list(one) == list(two)
     for name in one:

@@ -13,7 +13,7 @@ def prepare_environment() -> None:
     """Make waiting threads sleep, and let malloc keep the memory of freed tensors; what the user has set stays.
 
     By default glibc returns the memory of every large tensor to the system when it is freed, and the next step gets it
-    back page by page: 40 % of the time of training on images (`benchmarks/allocator.py`). Arrays of 512 MiB and more
+    back page by page: 40 % of the time of training on images (`benchmarks/image_steps.py`). Arrays of 512 MiB and more
     are still returned, and so is everything above 1 GiB that is free at the end of the heap.
     """
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")  # OpenMP reads it when torch is imported

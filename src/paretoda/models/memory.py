@@ -1,4 +1,4 @@
-"""Less memory and time: activation checkpointing, and encoders compiled by torch.compile."""
+"""Less memory and time: activation checkpointing, kernels with their channels last, and compiled encoders."""
 
 from __future__ import annotations
 
@@ -19,6 +19,24 @@ _MODES = ("training", "track_running_stats")
 _MEMORY = ("running_mean", "running_var", "num_batches_tracked")
 _VERSIONS = 64
 """Largest number of compiled versions of one function; beyond it torch would silently stop compiling."""
+
+
+def put_channels_last(network: nn.Module) -> None:
+    """Store the kernels of a network with their channels last, which convolutions on a CPU are faster with.
+
+    The numbers stay the same; sums may be rounded differently. Images follow the kernels.
+
+    Args:
+        network: Any network; one without convolutions is left as it is.
+
+    Examples:
+        >>> layer = nn.Conv2d(3, 8, 5)
+        >>> put_channels_last(layer)
+        >>> layer(torch.randn(2, 3, 9, 9)).is_contiguous(memory_format=torch.channels_last)
+        True
+    """
+    layout: Any = {"memory_format": torch.channels_last}  # torch's types know .to() without it
+    network.to(**layout)
 
 
 def find_blocks(network: nn.Module) -> list[nn.Module]:

@@ -18,7 +18,13 @@ from paretoda.data.pair import Pair
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import SettingsError
 from paretoda.models.batchnorm import batch_norms
-from paretoda.models.memory import NoCompilerError, check_compiler, checkpoint_activations, compile_encoder
+from paretoda.models.memory import (
+    NoCompilerError,
+    check_compiler,
+    checkpoint_activations,
+    compile_encoder,
+    put_channels_last,
+)
 from paretoda.objectives.parts.class_prior import LabelShift
 from paretoda.run.compatibility import refusal
 from paretoda.run.settings import Settings
@@ -145,7 +151,7 @@ def assemble_step(
     for network in networks:
         network.to(device)
     optimiser = make_optimiser()
-    _prepare_network(settings, model)
+    _prepare_network(settings, model, device)
     return Step(
         model=model,
         objectives=objectives,
@@ -288,11 +294,10 @@ def describe_skipped_steps(history: list[dict[str, Any]]) -> str | None:
     return f"{count} of {len(history)} steps overflowed in half precision and were skipped; the scale was lowered"
 
 
-def _prepare_network(settings: Settings, model: Model) -> None:
+def _prepare_network(settings: Settings, model: Model, device: torch.device) -> None:
     """Set the memory format of the network, checkpoint and compile its encoder, as the settings say."""
-    if settings.channels_last:
-        layout: Any = {"memory_format": torch.channels_last}  # torch's types know .to() without it
-        model.to(**layout)
+    if device.type == "cpu" if settings.channels_last is None else settings.channels_last:
+        put_channels_last(model)
     if settings.checkpoint_activations:
         checkpoint_activations(model.encoder)
     if settings.compile:

@@ -253,7 +253,9 @@ class Settings(BaseModel):
         False, "compute activations again in backward passes instead of keeping them", arrays=False
     )
     compile: bool = _setting(False, "let torch.compile make the encoder faster, after some minutes", arrays=False)
-    channels_last: bool = _setting(False, "keep images and kernels with their channels last in memory", arrays=False)
+    channels_last: bool | None = _setting(
+        None, "keep images and kernels with their channels last in memory; on a CPU, if not given", arrays=False
+    )
     checkpoint_every: int = _setting(50, "steps between checkpoints", ge=1, le=_MANY, arrays=False)
     track: Literal["none", "tensorboard"] = _setting(
         "none", "also write the course of the run into RUN/tensorboard", arrays=False
@@ -349,7 +351,7 @@ class Settings(BaseModel):
             "accumulate": self.accumulate > 1,
             "checkpoint-activations": self.checkpoint_activations,
             "compile": self.compile,
-            "channels-last": self.channels_last,
+            "channels-last": bool(self.channels_last),
             f"precision {self.precision}": self.precision != "32",
             "frozen": self.frozen,
             f"task {self.task}": f"task {self.task}" in CIRCUMSTANCES,

@@ -31,6 +31,7 @@ from paretoda.models.backbones import feature_width, make_backbone
 from paretoda.models.backbones.backbone import ExternalBackbone
 from paretoda.models.classifier import Classifier, describe, from_description
 from paretoda.models.ensemble import MeanHead
+from paretoda.models.memory import put_channels_last
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
 from paretoda.run.task import NOT_ONE_MODEL
@@ -241,6 +242,8 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
     check_format(facts)
     part = partial(select_part, tensors)
     model = load_module(lambda: from_description(facts["architecture"]), part("model"))
+    if device.type == "cpu":
+        put_channels_last(model)
     classes = tuple(str(name) for name in facts["classes"])
     if len(classes) != model.architecture.classes:
         raise ValueError(f"{len(classes)} class names for {model.architecture.classes} classes")

@@ -22,6 +22,7 @@ from paretoda.errors import RunError
 from paretoda.evaluation.predictions import evaluation_mode
 from paretoda.io.files import parse_json
 from paretoda.maps import resize_maps
+from paretoda.models.memory import put_channels_last
 from paretoda.models.segmentation.segmenter import Segmenter, describe, segmenter_from_description
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
@@ -153,6 +154,8 @@ def assemble_predictor(
     check_format(facts)
     part = partial(select_part, tensors)
     model = load_module(lambda: segmenter_from_description(facts["architecture"]), part("model"))
+    if device.type == "cpu":
+        put_channels_last(model)
     classes = tuple(str(name) for name in facts["classes"])
     colours = tuple((int(r), int(g), int(b)) for r, g, b in facts["colours"])
     if not all(0 <= part <= 255 for colour in colours for part in colour):
