@@ -116,6 +116,10 @@ def test_a_run_is_repeated_from_its_files_and_resumed_to_the_same_bytes(files, s
     adapt(**names, out=tmp_path / "whole", **small)
     _, inputs = RunDirectory(tmp_path / "whole").read_config()
     assert inputs["target_labels"] == str(files / "few.npz")
+    assert "9 target samples are labelled: 9 train." in (tmp_path / "whole" / "results.json").read_text()
+    card = (tmp_path / "whole" / "README.md").read_text()
+    assert "semi-supervised" in card
+    assert "a few labelled samples" in card
 
     def stop(taken, _report):
         if taken == 20:
@@ -147,9 +151,9 @@ def test_every_kind_of_scheme_takes_labels(data, small, scheme):
 
 def test_mistakes_are_told_in_one_sentence(data, small):
     source, target, few = data
-    with pytest.raises(SettingsError, match="need labelled target samples; give target_labels"):
+    with pytest.raises(SettingsError, match="need labelled target samples; give --target-labels"):
         adapt(source, target, guide="labels", **small)
-    with pytest.raises(SettingsError, match="need labelled target samples; give target_labels"):
+    with pytest.raises(SettingsError, match="need labelled target samples; give --target-labels"):
         adapt(source, target, label_loss=True, **small)
     with pytest.raises(SettingsError, match="give the target as well"):
         adapt(source, target_labels=few, method="source-only", **small)
@@ -162,5 +166,5 @@ def test_mistakes_are_told_in_one_sentence(data, small):
 def test_segmentation_refuses_them():
     scenes = np.zeros((24, 16, 16, 3), np.uint8), np.zeros((24, 16, 16), np.uint8), ["road", "sky"]
     scenes[1][:, :8] = 1
-    with pytest.raises(SettingsError, match="target_labels are not for segmentation"):
+    with pytest.raises(SettingsError, match="--target-labels is not for segmentation"):
         segment(scenes, scenes[0], target_labels=scenes, steps=2)

@@ -24,6 +24,7 @@ from paretoda.run.settings import SETTINGS
 if TYPE_CHECKING:
     from paretoda.run.result import Run
 
+_NO_LABEL = "no target label was used"
 _INPUTS = ("source", "target", "target_labels")
 
 
@@ -164,7 +165,8 @@ def _summarise(console: Console, run: Run, out: Path) -> None:
     files = RunDirectory(out)
     usage = find_task(run.settings.task).usage(files, run.model)
     console.result()
-    console.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; no target label was used.")
+    used = "of the target, only the labels that you gave were used" if run.settings.reads_labels else _NO_LABEL
+    console.result(f"The model after step {run.chosen} of {run.settings.steps} was kept; {used}.")
     if run.scores:
         rows = [[name, f"{value + 0.0:.4f}"] for name, value in run.scores.items()]
         console.table({"label-free score": "left", "higher is better": "right"}, rows)

@@ -89,9 +89,12 @@ def _about(run: RunFacts, task: str) -> str:
         if settings["target_loss"] == "none"
         else f"the target loss {escape_markdown(settings['target_loss'])}"
     )
+    few = settings.get("label_loss") or settings.get("guide") == "labels"
+    how = "semi-supervised domain adaptation" if few else "unsupervised domain adaptation"
+    labels = "data without labels and a few labelled samples" if few else "data without labels"
     return (
-        f"A model for {task.replace('-', ' ')} on the *target* data below. It was trained by unsupervised domain "
-        "adaptation: on labelled source data and on target data without labels.\n\n"
+        f"A model for {task.replace('-', ' ')} on the *target* data below. It was trained by {how}: "
+        f"on labelled source data and on target {labels}.\n\n"
         f"Method: {escape_markdown(settings['method'])} with {loss}, "
         f"weighted by the scheme {escape_markdown(settings['scheme'])}, "
         f"{settings['steps']} steps; the model after step {run.chosen} was chosen, without target labels."

@@ -251,7 +251,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
             labels: Labelled data of the target, as the user gave them.
             callbacks: Receive notes and progress.
         """
-        raise SettingsError(f"target_labels are not for {self.name}; leave them out")
+        raise SettingsError(f"--target-labels is not for {self.name}; leave it out")
 
     @abstractmethod
     def build(self, settings: Settings, pair: Any, device: torch.device) -> Step:

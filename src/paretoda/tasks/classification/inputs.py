@@ -94,9 +94,10 @@ def add_target_labels(
         found.values, raw.settings.seed_of_split, train=bool(settings.label_loss), guide=settings.guide == LABELS
     )
     few = LabelledRows(_make_labelled_rows(inputs, samples, callbacks.progress), found.values, train, guide)
-    for note in (*samples.notes, *describe_target_labels(few, pair.classes)):
+    notes = (*samples.notes, *describe_target_labels(few, pair.classes))
+    for note in notes:
         callbacks.notify(note)
-    return replace(inputs, pair=replace(pair, labelled=few))
+    return replace(inputs, raw=replace(raw, notes=(*raw.notes, *notes)), pair=replace(pair, labelled=few))
 
 
 def _make_labelled_rows(inputs: ClassificationInputs, samples: Samples, progress: Progress | None) -> Rows:
