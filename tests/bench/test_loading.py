@@ -5,10 +5,12 @@ from functools import partial
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from PIL import Image
 
 from paretoda.bench import loading
-from paretoda.bench.loading import complete_settings, needs_files
+from paretoda.bench.loading import complete_settings, draw_labelled, needs_files
 from paretoda.bench.suites import SUITES, find_data_folder
 from paretoda.errors import DataError
 from paretoda.tasks import find_task
@@ -175,3 +177,30 @@ def test_a_damaged_archive_is_told_and_leaves_nothing(tmp_path):
     with pytest.raises(DataError, match=r"images-144px\.zip is damaged .*; copy it again"):
         load_task(SUITES["pacs-jpeg"].tasks["A-C"], tmp_path / "data", tmp_path / "work")
     assert not (tmp_path / "work" / "pacs" / "images-144px").exists()
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=50), st.integers(1, 6), st.integers(0, 3))
+def test_labelled_samples_are_so_many_of_each_class_and_no_part_of_the_rest(labels, count, seed):
+    y = np.array(labels)
+    few, rest = draw_labelled((np.arange(len(y)), y, list("abcd")), count, seed)
+    assert sorted([*few[0], *rest[0]]) == list(range(len(y)))
+    for label in set(labels):
+        assert (few[1] == label).sum() == min(count, (y == label).sum())
+    assert np.array_equal(y[few[0]], few[1])
+    assert np.array_equal(y[rest[0]], rest[1])
+
+
+def test_labelled_samples_are_not_drawn_from_folders(tmp_path):
+    with pytest.raises(DataError, match=r"take a suite of \.npz files"):
+        draw_labelled(tmp_path, 1, 0)
+
+
+def test_a_suite_with_labels_hands_them_to_the_run_and_not_to_the_table(tmp_path):
+    for name in ("s", "t"):
+        write_npz(tmp_path / f"{name}.npz", 30)
+    task = SuiteTask(Part("s.npz"), Part("t.npz"), labels=2)
+    loaded, other = (load_task(task, tmp_path, tmp_path / "work", seed=seed) for seed in (0, 1))
+    assert len(loaded.target_labels[1]) == 4
+    assert len(loaded.target) == len(loaded.test.oracle_labels) == 26
+    assert not set(loaded.target_labels[0][:, 0]) & set(loaded.target[:, 0])
+    assert not np.array_equal(loaded.target_labels[0], other.target_labels[0])
