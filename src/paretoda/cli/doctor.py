@@ -30,6 +30,9 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     *,
     source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
+    target_labels: Annotated[
+        str | None, typer.Option(metavar="DATA", help="the few target samples whose labels are known, if any")
+    ] = None,
     suite: Annotated[
         str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
     ] = None,
@@ -47,9 +50,10 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     """
     with Console(as_json=json) as console:
         if suite is not None:
-            if source is not None or target is not None or source_table is not None or skip_bad:
+            if skip_bad or any(given is not None for given in (source, target, target_labels, source_table)):
                 raise DataError(
-                    "--suite examines a benchmark's folder; leave out --source, --target, --source-table and --skip-bad"
+                    "--suite examines a benchmark's folder; leave out --source, --target, --target-labels, "
+                    "--source-table and --skip-bad"
                 )
             errors = _examine_suite(console, suite, path)
         elif path is not None:
@@ -57,17 +61,31 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
         elif source is None or target is None:
             raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
         else:
-            errors = _examine_pair(console, source, target, task=task, source_table=source_table, skip_bad=skip_bad)
+            errors = _examine_pair(
+                console, source, target, target_labels, task=task, source_table=source_table, skip_bad=skip_bad
+            )
     raise typer.Exit(2 if errors else 0)
 
 
 def _examine_pair(
-    console: Console, source: str, target: str, *, task: str, source_table: str | None, skip_bad: bool
+    console: Console,
+    source: str,
+    target: str,
+    labels: str | None,
+    *,
+    task: str,
+    source_table: str | None,
+    skip_bad: bool,
 ) -> int:
-    """Print every finding on two domains; return the number of errors."""
+    """Print every finding on two domains and the labelled samples of the target; return the number of errors."""
+    from paretoda.data.doctor.findings import sort_findings
     from paretoda.tasks import find_task
 
-    findings = find_task(task).examine(source, target, table=source_table, skip_bad=skip_bad, progress=console.progress)
+    known, tell = find_task(task), console.progress
+    findings = [*known.examine(source, target, table=source_table, skip_bad=skip_bad, progress=tell)]
+    if labels is not None:
+        findings += known.examine_target_labels(labels, source, target, skip_bad=skip_bad, progress=tell)
+        findings = sort_findings(findings)
     console.progress.stop()
     errors = _show(console, findings, "adapt accepts these data", "adapt would refuse these data")
     console.finish(lambda: _findings_as_json(findings))

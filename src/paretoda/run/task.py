@@ -380,6 +380,12 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Return everything that is wrong or strange about two domains: what `paretoda doctor` does."""
         raise DataError(f"the doctor does not support data of {self.name}")
 
+    def examine_target_labels(
+        self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about the labelled samples of the target."""
+        raise DataError(f"--target-labels is not for {self.name}; leave it out")
+
     def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
         """Open the data of a benchmark's task.
 

@@ -1,11 +1,12 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from PIL import Image
 
 from paretoda.data.build_pair import make_pair
-from paretoda.data.doctor.examine import examine
+from paretoda.data.doctor.examine import examine, examine_target_labels
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.settings import PairSettings
 
@@ -114,3 +115,24 @@ def test_labels_of_a_target_are_noticed_in_every_form(paint, tmp_path: Path) -> 
     for name, has in labelled.items():
         assert ("they are ignored" in said(examine((X, Y), tmp_path / name), "info")) is has
     assert "they are ignored" in said(examine((X, Y), (Z, Y)), "info")
+
+
+def test_target_labels_are_examined() -> None:
+    rng = np.random.default_rng(0)
+    source, target = (rng.normal(size=(60, 3)), np.arange(60) % 3, ["ant", "bee", "cat"]), rng.normal(size=(40, 3))
+
+    def say(*labels: Any) -> list[tuple[str, str]]:
+        return [(found.severity, found.message) for found in examine_target_labels(labels, source, target)]
+
+    assert say(target[:3], [0, 1, 2], ["cat", "bee", "ant"]) == [
+        ("info", "3 target samples of 3 of 3 classes are labelled.")
+    ]
+    assert say(target[:2], [0, 0], ["bee", "cat"])[0] == (
+        "warning",
+        "These classes have no labelled target sample: ant, cat; label one of each if you can.",
+    )
+    assert say(source[0][:1], [0], ["ant"])[1][1].startswith("1 of 1 target samples with labels are also in the source")
+    ((severity, message),) = say(target[:1], [0], ["dog"])
+    assert severity == "error"
+    assert "classes that the model does not know: dog" in message
+    assert examine_target_labels((target[:1], [0]), target, target) == []

@@ -22,6 +22,7 @@ from paretoda.data.open.lists import read_text, split_line
 from paretoda.data.open.samples import describe_origin, open_unchecked
 from paretoda.data.samples import Samples
 from paretoda.data.settings import PairSettings
+from paretoda.data.target_labels import open_target_labels
 from paretoda.errors import DataError
 from paretoda.types import Progress
 
@@ -241,3 +242,42 @@ def _examine_both(source: Opened, target: Opened, found: list[Finding]) -> None:
     if isinstance(source, ArraySamples) and isinstance(target, ArraySamples) and source.kind == "features":
         found += examine_scales(source.x, target.x)
     found += find_shared_samples(source, target, "samples")
+
+
+def examine_target_labels(
+    labels: Any, source: Any, target: Any, settings: PairSettings | None = None, progress: Progress | None = None
+) -> list[Finding]:
+    """Return all findings about the labelled samples of the target, errors first.
+
+    There are none where the source or the target cannot be opened: `examine` says why.
+
+    Args:
+        labels: Labelled samples of the target, as for `adapt`.
+        source: Source, as for `make_pair`.
+        target: Target, as for `make_pair`.
+        settings: Settings of the pair, of which `skip_bad` is used.
+        progress: Called while image files are decoded.
+    """
+    where = "target labels"
+    found: list[Finding] = []
+    ours = attempt(partial(open_unchecked, source, labelled=True), "source", [])
+    theirs = attempt(partial(open_unchecked, target, labelled=False), "target", [])
+    if ours is None or theirs is None or ours.labels is None:
+        return []
+    classes, skip_bad = ours.labels.classes, (settings or PairSettings()).skip_bad
+    opened = attempt(
+        partial(open_target_labels, labels, theirs, classes, skip_bad=skip_bad, progress=progress), where, found
+    )
+    if opened is None:
+        return found
+    samples, few = opened
+    counts = np.bincount(few.values, minlength=len(classes))
+    found += [Finding("info", where, note) for note in samples.notes]
+    text = f"{len(samples)} target samples of {(counts > 0).sum()} of {len(classes)} classes are labelled."
+    found.append(Finding("info", where, text))
+    if absent := [name for name, count in zip(classes, counts, strict=True) if count == 0]:
+        text = f"These classes have no labelled target sample: {name_some(absent)}; label one of each if you can."
+        found.append(Finding("warning", where, text))
+    if shared := find_shared_samples(ours, samples, "samples with labels"):
+        found += [Finding("warning", where, finding.message) for finding in shared]
+    return sort_findings(found)

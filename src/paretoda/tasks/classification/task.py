@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from paretoda.data import PairSettings, examine
+from paretoda.data.doctor.examine import examine_target_labels
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.pair import Pair
 from paretoda.data.scaling import FeatureTransform
@@ -147,6 +148,12 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         if table is not None:
             raise DataError("--source-table: only for --task segmentation")
         return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
+
+    def examine_target_labels(
+        self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about the labelled samples of the target."""
+        return examine_target_labels(labels, source, target, PairSettings(skip_bad=skip_bad), progress)
 
     def apply_options(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
         """Return the predictor with the user's crops and preference."""
