@@ -6,7 +6,7 @@ from generators import draw, problem_of
 
 from paretoda.core.certificates import keeps_guarantee
 from paretoda.core.problem import Guide, Move, Problem
-from paretoda.schemes import DWA, MGDA, PMTL, Averaged, Every, Linear, ParetoPaper
+from paretoda.schemes import DWA, MGDA, PMTL, Averaged, Calibrated, Every, Linear, ParetoDA, ParetoPaper
 
 
 def problems(count, family="generic", m=3):
@@ -78,6 +78,25 @@ def test_an_average_yields_where_it_would_break_the_promise():
         assert keeps_guarantee(problem, alpha)
         broken += not np.allclose(alpha, ParetoPaper()(problem).alpha)
     assert broken > 20, "the average must matter, or this tests nothing"
+
+
+def test_weights_of_a_single_batch_are_not_held():
+    """They were: a source loss that was 0 in one batch had weight 2,700 in the next four, and the network was lost."""
+    calm = Problem(np.diag([1.0, 1.0]), np.ones(2), Guide(np.ones(2), 1.0))
+    tiny = 1e-4  # a batch in which the first loss is solved, and opposes what is left of the second
+    batch = Problem(
+        [[tiny**2, -0.5 * tiny], [-0.5 * tiny, 1.0]], np.array([1e-8, 1.0]), Guide(np.array([-tiny, -1.0]), 1.0)
+    )
+    scheme = Every(Averaged(ParetoDA()), every=2)
+    for problem in (calm, batch):
+        weights = scheme(problem)
+    assert keeps_guarantee(batch, weights.alpha)
+    assert weights.alpha[0] > 1000
+    assert scheme.ahead(np.ones(2)).alpha.max() < 1
+    calibrated = Every(Calibrated(Averaged(ParetoDA())), every=2)
+    for problem in (calm, batch):
+        calibrated(problem)
+    assert calibrated.ahead(np.ones(2)).alpha.max() < 10
 
 
 def test_averages_go_on_where_they_were_saved_and_refuse_a_change_of_size():

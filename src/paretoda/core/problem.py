@@ -263,6 +263,8 @@ class Weights:
         alpha: Weights, shape (m,); 1/m everywhere is the plain sum of the losses.
         move: Rule that chose them.
         units: Factor of each loss wherever it is used without these weights, as in the heads, shape (m,); None: 1.
+        lasting: Weights for steps that hold them without asking again, shape (m,); None: alpha. Weights that fit the
+            gradients of a single batch must not be held: a loss that is nearly 0 in it may have a weight of thousands.
 
     Raises:
         ProblemError: A weight is not finite.
@@ -275,11 +277,13 @@ class Weights:
     alpha: Vector
     move: Move = field(default=Move.COMBINED)
     units: Vector | None = None
+    lasting: Vector | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alpha", check_vector(self.alpha, "alpha"))
-        if self.units is not None:
-            object.__setattr__(self, "units", check_vector(self.units, "units", len(self.alpha)))
+        for name in ("units", "lasting"):
+            if (values := getattr(self, name)) is not None:
+                object.__setattr__(self, name, check_vector(values, name, len(self.alpha)))
 
 
 class Scheme(Protocol):

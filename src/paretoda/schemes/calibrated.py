@@ -85,7 +85,8 @@ class Calibrated(WrapperMemory):
         calibrated = replace(rescale(problem, 1 / factors), losses=factors * problem.losses, offsets=offsets)
         weights = self.scheme(calibrated)
         inner = units if weights.units is None else units * weights.units
-        return Weights(units * weights.alpha, weights.move, inner)
+        lasting = None if weights.lasting is None else units * weights.lasting
+        return Weights(units * weights.alpha, weights.move, inner, lasting)
 
     def _measure(self, problem: Problem) -> Vector:
         """Return the factor of each loss, after adding the present gradients to the norms that are not complete.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,8 @@ class Averaged(PlainMemory):
     """The wrapped scheme on running averages of the Gram matrix, the guide's dots and the losses.
 
     If the averaged weights would let L_val and an objective rise in the present step, although the wrapped scheme's
-    weights for the present problem would not, the latter are used.
+    weights for the present problem would not, the latter are used for this step. Weights that are held for further
+    steps are the averaged ones in any case.
 
     Args:
         scheme: Wrapped scheme, which must not have a state of its own.
@@ -70,7 +71,7 @@ class Averaged(PlainMemory):
         if keeps_guarantee(problem, averaged.alpha):
             return averaged
         present = self.scheme(problem)
-        return present if keeps_guarantee(problem, present.alpha) else averaged
+        return replace(present, lasting=averaged.alpha) if keeps_guarantee(problem, present.alpha) else averaged
 
     def _update(self, problem: Problem) -> Problem:
         guide = problem.guide
@@ -143,7 +144,8 @@ class Every(WrapperMemory):
         """Return new weights, whatever the step."""
         weights = self.scheme(problem)
         units = None if weights.units is None else weights.units.tolist()
-        self._memory.update(alpha=weights.alpha.tolist(), units=units, held=1)
+        lasting = weights.alpha if weights.lasting is None else weights.lasting
+        self._memory.update(alpha=lasting.tolist(), units=units, held=1)
         return weights
 
     def ahead(self, losses: Vector, /) -> Weights | None:
