@@ -8,7 +8,7 @@ import torch
 
 from paretoda.api import adapt, segment
 from paretoda.errors import DataError, SettingsError
-from paretoda.objectives.target.labels import TargetLabels
+from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.schemes.linear import Linear
 from paretoda.training.step import Step

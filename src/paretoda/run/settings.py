@@ -105,7 +105,9 @@ class Settings(BaseModel):
         lt=1,
     )
     calibrate: bool | None = _setting(
-        None, "measure every loss in a unit of its own, so that a factor on it changes nothing; off if not given"
+        None,
+        "measure every loss in a unit of its own, so that a factor on it changes nothing; if not given, for 'paretoda' "
+        "on features",
     )
     backbone: str = _setting("auto", "network (`paretoda list backbones`)", often=True, arrays=False)
     backbone_weights: str | None = _setting(
@@ -393,18 +395,23 @@ class Settings(BaseModel):
         return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
     def for_data(self, kind: str) -> Settings:
-        """Return the settings with the target loss that "auto" means for such data: MCC for features, TCM for images.
+        """Return the settings with what depends on the data: the target loss "auto", and whether losses are calibrated.
 
         Args:
             kind: Kind of the data that the network reads.
 
         Examples:
-            >>> Settings().for_data("features").target_loss
-            'mcc+propagation'
+            >>> settings = Settings().for_data("features")
+            >>> settings.target_loss, settings.calibrate
+            ('mcc+propagation', True)
+            >>> settings = Settings().for_data("images")
+            >>> settings.target_loss, settings.calibrate
+            ('tcm+propagation', False)
         """
         chosen = "mcc" if kind == "features" else "tcm"
         names = [chosen if name == AUTOMATIC else name for name in self.target_loss.split("+")]
-        return self.model_copy(update={"target_loss": "+".join(names)})
+        calibrate = kind == "features" and self.scheme == "paretoda" if self.calibrate is None else self.calibrate
+        return self.model_copy(update={"target_loss": "+".join(names), "calibrate": calibrate})
 
     @property
     def guide_part(self) -> str:

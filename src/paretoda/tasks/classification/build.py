@@ -15,7 +15,7 @@ from paretoda.models.backbones.backbone import Backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
-from paretoda.objectives.target.labels import TargetLabels
+from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import LABELS, Settings
 from paretoda.training.optimisers import SGD

@@ -23,9 +23,9 @@ from paretoda.models.backbones import BACKBONES
 from paretoda.models.classifier import Classifier, join_classifiers
 from paretoda.models.weights import PACKAGES
 from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
-from paretoda.objectives.target.labels import TargetLabels
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.objectives.target_labels import TargetLabels
 from paretoda.report.card import CardFacts
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
