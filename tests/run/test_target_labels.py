@@ -68,7 +68,7 @@ def test_the_loss_of_labelled_samples_moves_the_weights_as_the_same_samples_in_t
             return torch.nn.functional.cross_entropy(source.logits, source.labels)
 
     batch = make_batch()
-    by_labels = make_step({"source": Watch(), "labels": TargetLabels(3, 2)})
+    by_labels = make_step({"source": Watch(), "labels": TargetLabels(3, 2, strength=1)})
     by_source = make_step({"source": Watch(), "labels": SourceLoss()})
     by_labels(batch)
     by_source(replace(batch, source=batch.labelled, labels=batch.target_labels, source_index=torch.arange(3)))
@@ -159,6 +159,8 @@ def test_mistakes_are_told_in_one_sentence(data, small):
         adapt(source, target_labels=few, method="source-only", **small)
     with pytest.raises(DataError, match="classes that the model does not know: dog"):
         adapt(source, target, target_labels=(few[0], few[1], ["ant", "bee", "dog"]), **small)
+    with pytest.raises(SettingsError, match="strength"):
+        adapt(source, target, target_labels=few, options=("labels.strength=-1",), **small)
     with pytest.raises(SettingsError, match="loss_weights has 4 numbers for the losses"):
         adapt(source, target, target_labels=few, scheme="linear", loss_weights=(1, 1, 1, 1), **small)
 

@@ -297,7 +297,8 @@ class Settings(BaseModel):
                 f"loss_weights has {len(self.loss_weights)} numbers for the losses {', '.join(self.losses)}"
             )
         targets = dict.fromkeys(["target", *self.target_losses])
-        check_parts(self.options, ["alignment", *targets, "guide", "scheme", *own_parts])
+        labels = [LABELS] if self.label_loss else []
+        check_parts(self.options, ["alignment", *targets, *labels, "guide", "scheme", *own_parts])
         for name in self.head_losses or ():
             if name not in self.losses:
                 raise ValueError(f"head_losses names {name!r}, but the losses are {', '.join(self.losses)}")

@@ -12,7 +12,7 @@ from paretoda.core.memory import WrapperMemory
 from paretoda.core.normalisation import rescale
 from paretoda.core.problem import Problem, Scheme, Vector, Weights, reads_guide, reads_values
 
-LENGTHS = {"source": 2.3, "alignment": 0.22, "target": 1.0, "propagation": 0.27}
+LENGTHS = {"source": 2.3, "alignment": 0.22, "target": 1.0, "propagation": 0.27, "labels": 0.23}
 """Length that the gradient of an objective of this role is given; 1 for any other.
 
 They are the calibration norms of the default losses on two development tasks (PACS art to cartoon, SURF Amazon to

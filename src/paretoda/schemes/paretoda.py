@@ -13,8 +13,8 @@ from paretoda.core.linear_program import TOLERANCE
 from paretoda.core.min_norm import min_norm
 from paretoda.core.problem import Move, Problem, Vector, Weights
 
-PRIOR = {"alignment": 0.3, "target": 0.3, "labels": 0.1}
-"""Factor of an objective of this role in the wanted weights; 1 for any other (docs/decisions/0008, docs/few-labels)."""
+PRIOR = {"alignment": 0.3, "target": 0.3}
+"""Factor of an objective of this role in the wanted weights; 1 for any other (docs/decisions/0008)."""
 
 
 _VANISHED = 1e-6

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import torch
 from torch import Tensor
 
+from paretoda.core.options import with_options
 from paretoda.data import DomainPair, PairSettings
 from paretoda.data.prefetching import Reading
 from paretoda.errors import SettingsError
@@ -123,11 +124,12 @@ def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     width, classes = model.architecture.width, len(pair.classes)
     objectives = make_objectives(settings, width, _class_shares(settings, pair), pair.kind)
     if settings.label_loss:
-        objectives[LABELS] = TargetLabels(width, classes)
+        shape = {"features": width, "classes": classes}
+        objectives[LABELS] = with_options(LABELS, TargetLabels, shape, settings.part_options[LABELS])
 
     def guide() -> Objective:
         if settings.guide == LABELS:
-            return TargetLabels(width, classes)
+            return TargetLabels(width, classes, strength=1.0)
         return make_guide(
             settings.guide,
             features=width,
