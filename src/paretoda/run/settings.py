@@ -106,8 +106,7 @@ class Settings(BaseModel):
     )
     calibrate: bool | None = _setting(
         None,
-        "measure every loss in a unit of its own, so that a factor on it changes nothing; if not given, for 'paretoda' "
-        "on features",
+        "measure every loss in a unit of its own, so that a factor on it changes nothing; off if not given",
     )
     backbone: str = _setting("auto", "network (`paretoda list backbones`)", often=True, arrays=False)
     backbone_weights: str | None = _setting(
@@ -396,23 +395,18 @@ class Settings(BaseModel):
         return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
     def for_data(self, kind: str) -> Settings:
-        """Return the settings with what depends on the data: the target loss "auto", and whether losses are calibrated.
+        """Return the settings with the target loss that "auto" means for such data: MCC for features, TCM for images.
 
         Args:
             kind: Kind of the data that the network reads.
 
         Examples:
-            >>> settings = Settings().for_data("features")
-            >>> settings.target_loss, settings.calibrate
-            ('mcc+propagation', True)
-            >>> settings = Settings().for_data("images")
-            >>> settings.target_loss, settings.calibrate
-            ('tcm+propagation', False)
+            >>> Settings().for_data("features").target_loss
+            'mcc+propagation'
         """
         chosen = "mcc" if kind == "features" else "tcm"
         names = [chosen if name == AUTOMATIC else name for name in self.target_loss.split("+")]
-        calibrate = kind == "features" and self.scheme == "paretoda" if self.calibrate is None else self.calibrate
-        return self.model_copy(update={"target_loss": "+".join(names), "calibrate": calibrate})
+        return self.model_copy(update={"target_loss": "+".join(names)})
 
     @property
     def guide_part(self) -> str:

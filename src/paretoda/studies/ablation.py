@@ -74,7 +74,7 @@ OURS = (
     Part("default, propagation alone", _default("propagation")),
     Part("default, no target loss", _default("none")),
     Part("default, equal prior", _default(options=["scheme.prior=[1,1,1,1]"])),
-    Part("default, not calibrated", _default(calibrate=False)),
+    Part("default, calibrated", _default(calibrate=True)),
     Part("default without lean", _default(options=["scheme.lean=0"])),
     Part("default, inner products of one step", _default(average=0.0)),
     Part("default, all layers vote at every step", _default(voting="all", every=1)),

@@ -23,8 +23,8 @@ FACTORS = (0.1, 0.5, 1.0, 1.5)
 SCHEMES: dict[str, dict[str, Any]] = {
     "sum": {"scheme": "linear"},
     "ParetoDA as printed": {"scheme": "paretoda-paper", "guide": "tcm"},
-    "paretoda, not calibrated": {"scheme": "paretoda", "calibrate": False},
-    "paretoda": {"scheme": "paretoda", "calibrate": True},
+    "paretoda": {"scheme": "paretoda"},
+    "calibrated": {"scheme": "paretoda", "calibrate": True},
 }
 
 
