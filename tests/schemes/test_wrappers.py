@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 from generators import draw, problem_of
+from hypothesis import given
+from hypothesis import strategies as st
 
 from paretoda.core.certificates import keeps_guarantee
 from paretoda.core.problem import Guide, Move, Problem
@@ -97,6 +99,17 @@ def test_weights_of_a_single_batch_are_not_held():
     for problem in (calm, batch):
         calibrated(problem)
     assert calibrated.ahead(np.ones(2)).alpha.max() < 10
+
+
+@given(st.integers(0, 10**6), st.sampled_from(["generic", "conflicting", "wild"]))
+def test_held_weights_are_at_most_ten_times_the_wanted_ones(seed, family):
+    problem = draw(family, 3, seed).problem
+    scheme = ParetoDA()
+    held = Every(scheme, every=2)
+    now = held(problem)
+    assert np.array_equal(now.alpha, scheme(problem).alpha)
+    if now.move is not Move.SAFETY_NET:
+        assert (held.ahead(np.ones(3)).alpha <= 10 * scheme.wanted(problem) + 1e-12).all()
 
 
 def test_averages_go_on_where_they_were_saved_and_refuse_a_change_of_size():

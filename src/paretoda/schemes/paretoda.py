@@ -17,6 +17,9 @@ PRIOR = {"alignment": 0.3, "target": 0.3}
 """Factor of an objective of this role in the wanted weights; 1 for any other (docs/decisions/0008)."""
 
 
+_HELD = 10.0
+"""Weights that are held for further steps are at most so many times the wanted ones: a gradient that is short now, and
+has a large weight therefore, may be long in the next batch."""
 _VANISHED = 1e-6
 """Length of a direction, relative to the wanted one, below which it is nothing but rounding errors."""
 
@@ -68,10 +71,10 @@ class ParetoDA:
         alpha = nearest_descent(problem.gram, guide.dots, wanted)
         allowed = is_common_descent(problem, alpha) and guide_slope(problem, alpha) >= -TOLERANCE
         if allowed and not _vanishes(problem, alpha, wanted):
-            return Weights(alpha, Move.GUIDED)
+            return Weights(alpha, Move.GUIDED, lasting=np.minimum(alpha, _HELD * wanted))
         alpha = nearest_descent(problem.gram, wanted=wanted)
         if is_common_descent(problem, alpha):
-            return Weights(alpha, Move.DESCENT)
+            return Weights(alpha, Move.DESCENT, lasting=np.minimum(alpha, _HELD * wanted))
         return Weights(min_norm(problem.gram), Move.SAFETY_NET)
 
     def wanted(self, problem: Problem) -> Vector:

@@ -71,7 +71,8 @@ class Averaged(PlainMemory):
         if keeps_guarantee(problem, averaged.alpha):
             return averaged
         present = self.scheme(problem)
-        return replace(present, lasting=averaged.alpha) if keeps_guarantee(problem, present.alpha) else averaged
+        lasting = averaged.alpha if averaged.lasting is None else averaged.lasting
+        return replace(present, lasting=lasting) if keeps_guarantee(problem, present.alpha) else averaged
 
     def _update(self, problem: Problem) -> Problem:
         guide = problem.guide
