@@ -54,6 +54,10 @@ class Batch:
     target_labels: Tensor | None = None
     guide_labels: Tensor | None = None
 
+    def tensors(self) -> dict[str, Tensor]:
+        """Return the tensors of the batch by the names of their fields, without those that are None."""
+        return {name: tensor for name, tensor in vars(self).items() if tensor is not None}
+
 
 @dataclass(frozen=True, eq=False)
 class Domain:

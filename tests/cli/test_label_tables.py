@@ -69,7 +69,10 @@ def test_the_mean_may_be_over_some_classes(adapted, sets, inside):
             ("doctor", "--source", "CAMVID", "--target", "CAMVID", "--source-table", "camvid"),
             "--source-table: only for --task segmentation",
         ),
-        (("doctor", "--suite", "office31", "--source-table", "camvid"), "leave out --source, --target, --source-table"),
+        (
+            ("doctor", "--suite", "office31", "--source-table", "camvid"),
+            "leave out --source, --target, --target-labels",
+        ),
     ],
 )
 def test_mistakes_are_one_sentence(given, sentence, adapted, sets, tmp_path, inside):

@@ -30,7 +30,8 @@ def test_threads_change_no_batch_and_no_pass(two_folders, workers, memory, monke
     assert (plain.workers, threaded.workers) == (0, workers)
     batches = prefetch(threaded.batch, range(12), workers)
     for step, batch in enumerate(batches):
-        for name, tensor in vars(plain.batch(step)).items():
+        assert batch.tensors().keys() == plain.batch(step).tensors().keys()
+        for name, tensor in plain.batch(step).tensors().items():
             assert torch.equal(getattr(batch, name), tensor)
     for part in ("source", "all-target", "held-out-target"):
         ours, theirs = (list(pair.inputs(part, 7)) for pair in (plain, threaded))

@@ -140,7 +140,7 @@ def test_half_precision_is_that_of_the_whole_batch():
     def single(accumulate):
         step = made("dann", ParetoPaper, accumulate=accumulate, precision="bf16")
         step.modules().float()
-        given = {name: t for name, t in vars(batch()).items() if t is not None}
+        given = batch().tensors()
         report = step(Batch(**{name: t.float() if t.is_floating_point() else t for name, t in given.items()}))
         return report, torch.cat([p.detach().reshape(-1) for p in step.model.parameters()])
 

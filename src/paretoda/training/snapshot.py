@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from torch import Tensor
@@ -64,17 +65,11 @@ def pin_batch(batch: Batch, device: torch.device) -> Batch:
     """Return the batch in page-locked memory, which a GPU copies from while it computes; unchanged without a GPU."""
     if device.type != "cuda":
         return batch
-    held: dict[str, Any] = {
-        name: None if tensor is None else tensor.pin_memory() for name, tensor in vars(batch).items()
-    }
-    return Batch(**held)
+    return replace(batch, **{name: tensor.pin_memory() for name, tensor in batch.tensors().items()})
 
 
 def move_batch(batch: Batch, device: torch.device) -> Batch:
     """Return the batch on the model's device."""
     if device.type == "cpu":
         return batch
-    moved: dict[str, Any] = {
-        name: None if tensor is None else tensor.to(device, non_blocking=True) for name, tensor in vars(batch).items()
-    }
-    return Batch(**moved)
+    return replace(batch, **{name: tensor.to(device, non_blocking=True) for name, tensor in batch.tensors().items()})
