@@ -139,12 +139,15 @@ def _sentence(members: tuple[str, ...], index: int, votes: Mapping[str, int], na
     return f"By {by}: {names[index]}; the validators disagree: {against}."
 
 
-def negative_transfer_warning(adapted: Mapping[str, float], source_only: Mapping[str, float]) -> str | None:
-    """Warn in one sentence if a comparable validator scores the adapted model below the source-only one.
+def negative_transfer_warning(
+    adapted: Mapping[str, float], reference: Mapping[str, float], name: str = "the source-only model"
+) -> str | None:
+    """Warn in one sentence if a comparable validator scores the adapted model below the one without adaptation.
 
     Args:
         adapted: Validator -> score of the adapted model.
-        source_only: Validator -> score of the model trained on the source alone.
+        reference: Validator -> score of the model without adaptation.
+        name: What the sentence calls that model.
 
     Returns:
         The sentence; None if no validator scores the adapted model lower.
@@ -155,14 +158,14 @@ def negative_transfer_warning(adapted: Mapping[str, float], source_only: Mapping
         >>> negative_transfer_warning({"im": 0.5}, {"im": 1.0}).split(":")[0]
         'Adaptation has probably made the model worse on the target'
     """
-    known = [name for name in COMPARABLE if name in adapted and name in source_only]
-    fallen = [name for name in known if not adapted[name] >= source_only[name] - MARGIN * abs(source_only[name])]
+    known = [rule for rule in COMPARABLE if rule in adapted and rule in reference]
+    fallen = [rule for rule in known if not adapted[rule] >= reference[rule] - MARGIN * abs(reference[rule])]
     if not fallen:
         return None
-    numbers = join_words([f"{name} {adapted[name]:.3f} instead of {source_only[name]:.3f}" for name in fallen])
+    numbers = join_words([f"{rule} {adapted[rule]:.3f} instead of {reference[rule]:.3f}" for rule in fallen])
     doubt = "has probably" if len(fallen) == len(known) else "may have"
     share = f"{len(fallen)} of {len(known)} label-free validators"
     return (
-        f"Adaptation {doubt} made the model worse on the target: {share} score it below the source-only model "
-        f"({numbers}); look at its predictions, or use the source-only model."
+        f"Adaptation {doubt} made the model worse on the target: {share} score it below {name} "
+        f"({numbers}); look at its predictions, or use {name}."
     )

@@ -25,6 +25,7 @@ from paretoda.objectives.source.cross_entropy import CrossEntropy
 from paretoda.objectives.target.aad import Aad
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.bsp import Bsp
+from paretoda.objectives.target.centroids import Centroids
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.mixup import Mixup
@@ -67,6 +68,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "bnm": Bnm,
     "bsp": Bsp,
     "aad": Aad,
+    "centroids": Centroids,
     "mixup": Mixup,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
@@ -166,6 +168,7 @@ __all__ = [
     "Bnm",
     "Bsp",
     "Cdan",
+    "Centroids",
     "Coral",
     "CrossEntropy",
     "Dan",

@@ -27,7 +27,7 @@ _ENTITIES = frozenset('<>&"~:@$=^')
 _BEGINNING = re.compile(r"^([0-9]*)([-.)])|(?i:\b(www)(\.))")
 """What would begin a list, or an address that becomes a link."""
 _ACTING = ("Cc", "Cf", "Cs", "Zl", "Zp")
-_PATHS = ("backbone_weights", "teachers")
+_PATHS = ("backbone_weights", "teachers", "from_run")
 _VERSIONS = ("paretoda", "torch", "numpy", "python")
 
 
@@ -92,9 +92,15 @@ def _about(run: RunFacts, task: str) -> str:
     few = settings.get("label_loss") or settings.get("guide") == "labels"
     how = "semi-supervised domain adaptation" if few else "unsupervised domain adaptation"
     labels = "data without labels and a few labelled samples" if few else "data without labels"
+    source = "labelled source data"
+    if settings.get("from_run"):
+        how, source = (
+            "source-free domain adaptation",
+            f"the model of {escape_markdown(_file_name(settings['from_run']))}",
+        )
     return (
         f"A model for {task.replace('-', ' ')} on the *target* data below. It was trained by {how}: "
-        f"on labelled source data and on target {labels}.\n\n"
+        f"on {source} and on target {labels}.\n\n"
         f"Method: {escape_markdown(settings['method'])} with {loss}, "
         f"weighted by the scheme {escape_markdown(settings['scheme'])}, "
         f"{settings['steps']} steps; the model after step {run.chosen} was chosen, without target labels."

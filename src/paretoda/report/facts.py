@@ -66,7 +66,7 @@ class RunFacts:
         environment: Name -> version.
         history: One line per step: step, losses, weights, move, cosines, guide_loss, guide_cosines.
         candidates: One row each: step and scores.
-        chosen: Number of steps after which the chosen model was taken.
+        chosen: Number of steps after which the chosen model was taken; None: no model was chosen yet.
         scores: Scores of the chosen model, without labels.
         sentences: Sentences for the user.
         predictions: (name, class, confidence) of the target's samples.
@@ -80,7 +80,7 @@ class RunFacts:
     environment: Mapping[str, str]
     history: Sequence[Mapping[str, Any]]
     candidates: Sequence[Mapping[str, Any]] = ()
-    chosen: int = 0
+    chosen: int | None = None
     scores: Mapping[str, float] = field(default_factory=dict)
     sentences: Sequence[str] = ()
     predictions: Sequence[tuple[str, str, float]] = ()

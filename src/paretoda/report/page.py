@@ -123,7 +123,7 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
         mean = sum(confidence for _, _, confidence in run.predictions) / len(run.predictions)
         tiles.append((f"{len(run.predictions):,}", "target samples predicted"))
         tiles.append((f"{100 * mean:.1f} %", "mean confidence on the target"))
-    if run.chosen:
+    if run.chosen is not None:
         tiles.append((f"{run.chosen}", f"step of the chosen model, of {len(run.history)}"))
     return tiles
 
@@ -148,7 +148,7 @@ def _draw_charts(run: RunFacts) -> dict[str, Markup]:
     drawn = {
         key: draw_chart(curves, label=f"{key} over steps") if curves else nothing for key, curves in wanted.items()
     }
-    chosen = draw_chart(scores, label="Label-free scores over steps", mark=run.chosen or None, dots=True)
+    chosen = draw_chart(scores, label="Label-free scores over steps", mark=run.chosen, dots=True)
     return {**drawn, "candidates": chosen if scores else nothing}
 
 
@@ -190,7 +190,7 @@ def _make_results(runs: Mapping[str, RunFacts]) -> Comparison:
             for confusion in sorted(run.pictures.confusions, key=lambda one: not one.oracle)
         }
         scores = {score: f"{value + 0.0:.4f}" for score, value in run.scores.items() if isfinite(value)}
-        rows[name] = {**accuracies, "chosen step": _text(run.chosen or None), **scores}
+        rows[name] = {**accuracies, "chosen step": _text(run.chosen), **scores}
     note = "Scores need no labels: higher is better, each on a scale of its own, and comparable on the same data only."
     if any(confusion.oracle for run in runs.values() for confusion in run.pictures.confusions):
         note += " Oracle: target labels were used for that column, never for training or choosing."

@@ -33,6 +33,8 @@ def take_pictures(
     target: Samples,
     predictions: Sequence[tuple[str, str, float]],
     device: torch.device | None = None,
+    *,
+    has_source: bool = True,
 ) -> Pictures:
     """Return all pictures that need no label of the target.
 
@@ -42,17 +44,18 @@ def take_pictures(
         target: The samples as they were given, for their images.
         predictions: (name, class, confidence) of these samples, in their order.
         device: Device of the model; the CPU by default.
+        has_source: Whether the pair has a source of its own; without one the target stands in its place.
     """
     device = device or torch.device("cpu")
     held_out = []
-    if len(pair.source_held_out):
+    if has_source and len(pair.source_held_out):
         _, logits = predict(model, pair.inputs("held-out-source", _BATCH), device=device)
         labels = pair.labels_of("held-out-source").numpy()
         held_out = [count_confusion("held-out source", pair.classes, labels, logits.argmax(dim=1).numpy())]
     shown = []
     if target.names(range(len(target))) == [name for name, _, _ in predictions]:
         shown = make_cards(target, [(name, confidence) for _, name, confidence in predictions])
-    return Pictures(_make_plane(model, pair, device), shown, held_out)
+    return Pictures(_make_plane(model, pair, device) if has_source else None, shown, held_out)
 
 
 def take_oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> Pictures:

@@ -9,7 +9,7 @@ from typing import Any
 from paretoda.distributed.process_group import device_of_rank, process_group, run_on_all_ranks
 from paretoda.run.build import build_step, describe_memory, pick_device
 from paretoda.run.callbacks import Callbacks
-from paretoda.run.finish import finish_run, write_results
+from paretoda.run.finish import choose_validators, finish_run, write_results
 from paretoda.run.reference import Reference
 from paretoda.run.result import Run
 from paretoda.run.settings import Settings
@@ -70,7 +70,7 @@ def execute(
             resume=started.resumes,
             after=after,
             say=callbacks.notify,
-            validators=task.tables.validators,
+            validators=choose_validators(task, settings),
             on_candidate=callbacks.candidate,
         )
         path = None if directory is None else directory.path

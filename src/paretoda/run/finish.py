@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from paretoda.evaluation.model_selection import Choice
-from paretoda.evaluation.validators import negative_transfer_warning
+from paretoda.evaluation.validators import WITH_SOURCE, Validator, negative_transfer_warning
 from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
 from paretoda.report.facts import RunFacts
@@ -57,13 +57,15 @@ def finish_run(
     index = len(candidates.taken) - 1 if choice is None else choice.index
     snapshot = _final_snapshot(trained, index)
     rows = candidates.rows()
-    scores = _score(task, snapshot, rows[index]) if inputs.has_target else {}
+    scores = _score(choose_validators(task, settings), snapshot, rows[index]) if inputs.has_target else {}
     others = reference.scores()
-    warning = None if others is None else negative_transfer_warning(scores, others)
+    warning = None if others is None else negative_transfer_warning(scores, others, reference.name)
     if warning is not None:
         sentences.append(warning)
         callbacks.notify(warning)
-    model = task.calibrate(task.predictor(step, inputs), snapshot)
+    model = task.predictor(step, inputs)
+    if settings.from_run is None:  # calibration reads labels of the source
+        model = task.calibrate(model, snapshot)
     return Run(
         settings=settings,
         classes=pair.classes,
@@ -105,12 +107,19 @@ def _final_snapshot(trained: Trained, index: int) -> Snapshot:
     return take_snapshot(trained.snapshots.pair, step.model, step.device, processes=step.processes)
 
 
-def _score(task: Task[Any, Any], snapshot: Snapshot, known: Mapping[str, float]) -> dict[str, float]:
+def choose_validators(task: Task[Any, Any], settings: Settings) -> Mapping[str, Callable[[], Validator]]:
+    """Return the task's validators; without a source, those that read none."""
+    found = task.tables.validators
+    return found if settings.from_run is None else {name: found[name] for name in found if name not in WITH_SOURCE}
+
+
+def _score(
+    validators: Mapping[str, Callable[[], Validator]], snapshot: Snapshot, known: Mapping[str, float]
+) -> dict[str, float]:
     """Return the score of every validator; those that are known of this model are not computed again.
 
     A validator that scores all candidates together is among them where the choice needed it.
     """
-    validators = task.tables.validators
     own = {name: known[name] if name in known else make()(snapshot) for name, make in validators.items()}
     return {**own, **known}
 

@@ -1,4 +1,4 @@
-"""The source-only reference: the same training without adaptation, whose scores reveal negative transfer."""
+"""The reference whose scores reveal negative transfer: the same training without adaptation, or the given model."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ from paretoda.training.step import Step
 class Reference:
     """Scores of a source-only model with the same settings; it is trained beside the run where a core is idle.
 
+    Without a source it is the model that the run begins with, and nothing is trained.
+
     Args:
         task: Task of the run.
         settings: Settings of the run.
@@ -32,11 +34,18 @@ class Reference:
         self, task: Task[AnyInputs, Any], settings: Settings, inputs: AnyInputs, step: Step, callbacks: Callbacks
     ) -> None:
         self._task, self._inputs, self._callbacks = task, inputs, callbacks
-        self._settings, self._step = source_only(settings), step
-        asked = settings.reference if settings.reference is not None else inputs.pair.kind == "features"
+        self._given = settings.from_run is not None
+        self._settings, self._step = settings if self._given else source_only(settings), step
+        cheap = self._given or inputs.pair.kind == "features"
+        asked = cheap if settings.reference is None else settings.reference
         self._wanted = asked and inputs.has_target and set(step.objectives) != {"source"}
         alone = step.processes.size == 1
         self._beside = start_beside(self._train, step.device) if self._wanted and alone else None
+
+    @property
+    def name(self) -> str:
+        """What sentences call the reference."""
+        return "the model that the run began with" if self._given else "the source-only model"
 
     def scores(self) -> dict[str, float] | None:
         """Return the scores that two models can be compared by; None where no reference is wanted."""
@@ -55,7 +64,8 @@ class Reference:
     def _train(self, after: Sequence[After] = ()) -> tuple[dict[str, float], list[str]]:
         sentences: list[str] = []
         pair, validators = self._inputs.pair, self._task.tables.validators
-        untrained = build_step(self._task, self._settings, pair, self._step.device, self._step.processes)
-        step = train(self._settings, pair, untrained, after=after, say=sentences.append, validators=validators).step
+        step = build_step(self._task, self._settings, pair, self._step.device, self._step.processes)
+        if not self._given:
+            step = train(self._settings, pair, step, after=after, say=sentences.append, validators=validators).step
         snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
         return {name: validators[name]()(snapshot) for name in COMPARABLE if name in validators}, sentences

@@ -27,6 +27,8 @@ _MANY, _WIDE = 10**9, 10**6
 """Upper bounds of step counts and of widths, above everything that time and memory allow."""
 AUTOMATIC = "auto"
 """Name of the target loss that depends on the data (`Settings.for_data`)."""
+_OPTIONS = {"from_run": "--from"}
+"""Setting -> its option on the command line, where that is not its name; `from` is a keyword in Python."""
 LABELS = "labels"
 """Name of the objective and of the guide that read the target's few labels."""
 
@@ -70,6 +72,12 @@ class Settings(BaseModel):
         "classification of images or feature vectors, or segmentation: a class for every pixel",
         often=True,
         arrays=False,
+    )
+    from_run: str | None = _setting(
+        None,
+        "a finished run whose model is adapted to the target without its source, which then is not given",
+        often=True,
+        task=_CLASSIFICATION,
     )
     method: str = _setting("dann", "alignment of the domains (`paretoda list methods`)", often=True)
     target_loss: str = _setting(
@@ -268,6 +276,14 @@ class Settings(BaseModel):
         parse_size(value)
         return value
 
+    @field_validator("from_run", mode="before")
+    @classmethod
+    def _write_path_as_text(cls, value: Any) -> Any:
+        place = getattr(value, "directory", value)  # of a `Run`
+        if place is None and value is not None:
+            raise ValueError("this run was not written to a directory; give --out when you train it")
+        return str(place) if isinstance(place, Path) else place
+
     @field_validator("teachers", mode="before")
     @classmethod
     def _write_paths_as_text(cls, value: Any) -> Any:
@@ -380,8 +396,9 @@ class Settings(BaseModel):
     @property
     def losses(self) -> tuple[str, ...]:
         """Names of the objectives."""
+        source = () if self.from_run is not None else ("source",)
         alignment = () if self.method == "source-only" or self.joined else ("alignment",)
-        return ("source", *alignment, *self.target_losses, *([LABELS] if self.label_loss else []))
+        return (*source, *alignment, *self.target_losses, *([LABELS] if self.label_loss else []))
 
     @property
     def reads_labels(self) -> bool:
@@ -444,7 +461,7 @@ class Setting:
     @property
     def option(self) -> str:
         """The option of the command line."""
-        return f"--{self.name.replace('_', '-')}"
+        return _OPTIONS.get(self.name, f"--{self.name.replace('_', '-')}")
 
 
 def _describe_settings() -> dict[str, Setting]:

@@ -136,7 +136,9 @@ def _check_request(
         settings = make_settings(_choose_label_loss(request.settings, labels))
         if directory is not None:
             directory.check_free(overwrite=request.overwrite)
-    if source is None or (target is None and (settings.method, settings.target_loss) != ("source-only", "none")):
+    if settings.from_run is not None:
+        _check_without_source(source, target)
+    elif source is None or (target is None and (settings.method, settings.target_loss) != ("source-only", "none")):
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
     if labels is None and settings.reads_labels:
         raise SettingsError("the loss and the guide 'labels' need labelled target samples; give --target-labels")
@@ -149,8 +151,16 @@ def _check_request(
     if not request.resume:  # the user names the network now; a config.toml may be untrusted
         consent(settings.backbone)
         settings = resolve_backbone(settings)
-        settings = settings.model_copy(update={"teachers": tuple(map(_describe, settings.teachers))})
+        settings = _name_whole_paths(settings)
     return settings, source, target, labels
+
+
+def _check_without_source(source: Any, target: Any) -> None:
+    """Refuse a source beside the run that takes its place, and that run without a target."""
+    if source is not None:
+        raise SettingsError("the run of --from stands in the source's place; leave out --source")
+    if target is None:
+        raise SettingsError("--from adapts a run to a target; give --target")
 
 
 def _choose_label_loss(given: Mapping[str, Any], labels: Any) -> Mapping[str, Any]:
@@ -190,7 +200,13 @@ def _repeat_settings(settings: Settings, changes: Mapping[str, Any], make_settin
     wanted = make_settings({**kept, **changes})
     if {"backbone", "backbone_weights", PRESET} & set(changes):
         wanted = resolve_backbone(wanted)
-    return wanted.model_copy(update={"teachers": tuple(map(_describe, wanted.teachers))})
+    return _name_whole_paths(wanted)
+
+
+def _name_whole_paths(settings: Settings) -> Settings:
+    """Return the settings with absolute paths of other runs."""
+    start = None if settings.from_run is None else _describe(settings.from_run)
+    return settings.model_copy(update={"teachers": tuple(map(_describe, settings.teachers)), "from_run": start})
 
 
 def _find_data(given: Mapping[str, str], domain: str) -> str | None:

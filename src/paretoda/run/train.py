@@ -138,6 +138,8 @@ def train(  # noqa: PLR0913  (keyword options)
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
         processes.broadcast(step.modules().state_dict().values())
         history = _history(directory, first, writes=processes.rank == 0)
+        if first == 0 and settings.from_run is not None:
+            candidates.add(0, step, partial(snapshots.after, 0))  # the given model itself may be the best
         try:
             with (
                 open_tracker(settings, directory if processes.rank == 0 else None, first) as tracker,

@@ -80,13 +80,14 @@ def average(task: Task[Any, Any], predictors: Sequence[Any]) -> Any:
 def reopen_inputs(directory: RunDirectory, device: torch.device, callbacks: Callbacks = NO_CALLBACKS) -> Inputs | None:
     """Open the data of a run again; None where they were in memory, or are no longer what and where they were."""
     settings, given = directory.read_config()
-    if "source" not in given or not all(Path(path).is_absolute() for path in given.values()):
+    begins = "source" in given or settings.from_run is not None
+    if not begins or not all(Path(path).is_absolute() for path in given.values()):
         return None
     try:
         inputs: Inputs = find_task(settings.task).open(
-            settings, given["source"], given.get("target"), device, callbacks, resuming=True
+            settings, given.get("source"), given.get("target"), device, callbacks, resuming=True
         )
-    except (DataError, SettingsError, WeightsError, OSError):
+    except (DataError, RunError, SettingsError, WeightsError, OSError):
         return None
     return inputs
 

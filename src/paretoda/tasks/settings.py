@@ -39,7 +39,8 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
         )
     task = find_task(str(values.get("task", CLASSIFICATION)))
     values = expand_preset(split)
-    if values.get("method") == "source-only":  # the plain baseline, unless more is given
+    # The plain baseline, unless more is given; a run that begins with another one has no source loss.
+    if values.get("method") == "source-only" and values.get("from_run") is None:
         values.setdefault("target_loss", "none")
         if values["target_loss"] == "none":
             values.setdefault("scheme", "linear")

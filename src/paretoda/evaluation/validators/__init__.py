@@ -40,6 +40,9 @@ VALIDATORS: dict[str, Callable[[], Validator]] = {
 }
 """Name -> validator; each can be built without arguments."""
 
+WITH_SOURCE = ("dev", "source-risk", "circv")
+"""Validators that read the source's labels."""
+
 _NOT_FOR_PIXELS = ("transfer-score", "class-ami", "circv")
 PIXEL_VALIDATORS = {name: kind for name, kind in VALIDATORS.items() if name not in _NOT_FOR_PIXELS}
 """Validators for pixel labels.
@@ -77,6 +80,7 @@ __all__ = [
     "PIXEL_VALIDATORS",
     "SND",
     "VALIDATORS",
+    "WITH_SOURCE",
     "Choice",
     "CircV",
     "ClassAMI",

@@ -19,6 +19,7 @@ from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import LABELS, Settings
+from paretoda.tasks.classification.given_run import BEGUN, load_given_run
 from paretoda.training.optimisers import SGD
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -76,6 +77,20 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
     )
 
 
+def _begin_with(run: str, settings: Settings) -> Classifier:
+    """Return the network of a finished run; its head stays as it is where no objective reaches it.
+
+    Args:
+        run: Directory of the run.
+        settings: Settings of the run that begins with it.
+    """
+    model = load_given_run(run).model
+    model.pretrained = True
+    if settings.head_losses == ():
+        model.head.requires_grad_(False)
+    return model
+
+
 def _check_no_backbone(settings: Settings) -> None:
     """Refuse a backbone that would not be used: features are read by an MLP."""
     if settings.backbone not in ("auto", "mlp"):
@@ -98,6 +113,9 @@ def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = 
     if kind == "features":
         for part, name in settings.target_losses.items():
             options[part] = {**_NARROW.get(name, {}), **options[part]}
+    if settings.from_run is not None:
+        for part, name in settings.target_losses.items():
+            options[part] = {**BEGUN.get(name, {}), **options[part]}
     shape = {"features": width, "classes": len(shares)}
     made = {
         "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
@@ -107,6 +125,8 @@ def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = 
             for part, name in settings.target_losses.items()
         },
     }
+    if settings.from_run is not None:
+        made["source"] = None
     objectives = {name: objective for name, objective in made.items() if objective is not None}
     return merge_source_and_alignment(objectives) if settings.joined else objectives
 
@@ -120,7 +140,7 @@ def _class_shares(settings: Settings, pair: DomainPair) -> Tensor:
 
 def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     """Build the step of a classification run, before training."""
-    model = make_classifier(settings, pair)
+    model = make_classifier(settings, pair) if settings.from_run is None else _begin_with(settings.from_run, settings)
     width, classes = model.architecture.width, len(pair.classes)
     objectives = make_objectives(settings, width, _class_shares(settings, pair), pair.kind)
     if settings.label_loss:

@@ -54,7 +54,8 @@ def make_pictures(predictor: ClassificationPredictor, inputs: ClassificationInpu
     target, device = inputs.raw.target.samples, next(predictor.model.parameters()).device
     if target.names(range(len(target))) != [name for name, _, _ in facts.predictions]:
         return NO_PICTURES
-    return take_pictures(predictor.model, inputs.pair, target, facts.predictions, device)
+    has_source = inputs.given is None
+    return take_pictures(predictor.model, inputs.pair, target, facts.predictions, device, has_source=has_source)
 
 
 def add_oracle_pictures(

@@ -22,6 +22,8 @@ from paretoda.run.settings import LABELS, Settings
 from paretoda.run.task import NO_TARGET
 from paretoda.tasks.classification.build import make_pair_settings
 from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
+from paretoda.tasks.classification.given_run import load_given_run, open_given_run
+from paretoda.tasks.classification.predictor import ClassificationPredictor
 from paretoda.types import Progress
 
 
@@ -35,6 +37,7 @@ class ClassificationInputs:
         frozen: The frozen backbone; None without one.
         has_target: Whether a target was given; without one the unlabelled source stands in its place.
         crops: Crops of an image that a prediction is averaged over.
+        given: The predictor of the run that stands in the source's place; None where there is a source.
     """
 
     raw: DomainPair
@@ -42,6 +45,7 @@ class ClassificationInputs:
     frozen: FrozenBackbone | None = None
     has_target: bool = True
     crops: int = 1
+    given: ClassificationPredictor | None = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -61,6 +65,8 @@ def open_inputs(
         device: Device of the frozen backbone.
         callbacks: Receive notes, and the progress of checking images and computing features.
     """
+    if settings.from_run is not None:
+        return _open_without_source(settings, target, device, callbacks)
     raw = _open_pair(settings, source, target, callbacks.progress)
     for note in raw.notes:
         callbacks.notify(note)
@@ -73,6 +79,19 @@ def open_inputs(
         return ClassificationInputs(raw, raw, has_target=has_target, crops=settings.crops)
     pair, frozen = _freeze(settings, raw, device, callbacks.progress)
     return ClassificationInputs(raw, pair, frozen, has_target=has_target, crops=settings.crops)
+
+
+def _open_without_source(
+    settings: Settings, target: Any, device: torch.device, callbacks: Callbacks
+) -> ClassificationInputs:
+    """Open the target as the run of `--from` reads it."""
+    assert settings.from_run is not None
+    given = load_given_run(settings.from_run, device)
+    raw, pair = open_given_run(given, make_pair_settings(settings), target, callbacks.progress)
+    for note in raw.notes:
+        callbacks.notify(note)
+    crops = given.crops if settings.crops == 1 else settings.crops
+    return ClassificationInputs(raw, pair, given.backbone, crops=crops, given=given)
 
 
 def add_target_labels(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import cache
@@ -47,6 +47,7 @@ from paretoda.tasks.classification.evaluation import (
     prediction_rows,
 )
 from paretoda.tasks.classification.export import ClassificationProgram
+from paretoda.tasks.classification.given_run import DEFAULTS, check_given_run
 from paretoda.tasks.classification.inputs import ClassificationInputs, add_target_labels, open_inputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
@@ -73,6 +74,15 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """The names that settings take."""
         guides = {**GUIDES, LABELS: TargetLabels}
         return Tables(ALIGNMENTS, TARGET_LOSSES, guides, {**SCHEMES, **STRATEGIES}, VALIDATORS, _describe_backbones())
+
+    def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the defaults of a run that begins with another one; others have those of `Settings`."""
+        return {} if values.get("from_run") is None else DEFAULTS
+
+    def check(self, settings: Settings) -> None:
+        """Raise ValueError for settings that make no sense without a source."""
+        if settings.from_run is not None:
+            check_given_run(settings)
 
     def open(
         self,
@@ -104,6 +114,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
             scaling=_frozen_scaling(inputs, inputs.pair.target.transform),
             refiner=tuple(deepcopy(refiners)) if refiners else None,
             crops=inputs.crops,
+            temperature=None if inputs.given is None else inputs.given.temperature,
         )
 
     def calibrate(self, predictor: ClassificationPredictor, snapshot: Snapshot) -> ClassificationPredictor:
