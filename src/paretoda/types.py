@@ -188,6 +188,7 @@ class Snapshot:
         target_inputs: Function that returns the inputs of the target again, in batches, in the order of `target`.
         source_inputs: The same for the source; None where only validators read the snapshot.
         labelled: Inputs and labels of the labelled target samples that train; None without any.
+        held_out_labelled: The labelled target samples that no loss is trained on; None without any.
 
     Examples:
         >>> import torch
@@ -208,6 +209,7 @@ class Snapshot:
     target_inputs: Callable[[], Iterator[Tensor]]
     source_inputs: Callable[[], Iterator[Tensor]] | None = None
     labelled: tuple[Tensor, Tensor] | None = None
+    held_out_labelled: LabelledTarget | None = None
 
 
 class Objective(nn.Module, ABC):

@@ -6,7 +6,7 @@ from bench.made import QUICK, SUM, specs
 from paretoda.bench.contenders import Contender
 from paretoda.bench.execute import execute_run
 from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
-from paretoda.evaluation.validators import VALIDATORS
+from paretoda.evaluation.validators import VALIDATORS, WITH_SOURCE
 
 SELECTED = Contender("selected", {**QUICK, "method": "dann", "scheme": "linear", "select": "im", "evaluate_every": 2})
 
@@ -34,6 +34,16 @@ def test_the_run_is_the_same_as_without_them(features, tmp_path, line, monkeypat
     assert plain["candidates"] == []
     for name in ("accuracy", "chosen_step", "scores", "weights", "per_class"):
         assert plain[name] == line[name]
+
+
+def test_a_row_may_begin_with_a_model_of_the_source_alone(features, tmp_path):
+    quick = {"steps": 6, "batch_size": 16, "select": "im", "evaluate_every": 2}
+    row = Contender("source-free", {**quick, "from_run": "source-only"})
+    found = execute_run(specs(row)[0], features, tmp_path / "data")
+    assert [row["step"] for row in found["candidates"]] == [0, 2, 4, 6]  # the given model is the first
+    assert set(found["candidates"][0]["scores"]) == {*VALIDATORS, *JOINT_VALIDATORS} - set(WITH_SOURCE)
+    alone = execute_run(specs(Contender("alone", {"method": "source-only"}))[0], features, tmp_path / "data")
+    assert found["candidates"][0]["oracle_accuracy"] == pytest.approx(alone["accuracy"]["last"], abs=0.05)
 
 
 def test_a_run_without_selection_has_no_candidates(features, tmp_path):

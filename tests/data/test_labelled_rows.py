@@ -14,43 +14,45 @@ from paretoda.data.target_labels import LabelledRows, describe_target_labels, di
 from paretoda.errors import DataError
 
 
-def few_rows(labels, train, guide):
+def few_rows(labels, train, held_out, guides=True):
     """Rows whose only feature is their position."""
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(40, 1)), np.arange(40) % 2
     pair = make_pair((x, y), x, PairSettings(batch_size=4, scaling="none"))
     samples = open_samples(np.arange(len(labels), dtype=np.float32)[:, None], labelled=False)
-    return pair, LabelledRows(make_feature_rows(samples, pair.target.transform), np.asarray(labels), train, guide)
+    return pair, LabelledRows(
+        make_feature_rows(samples, pair.target.transform), np.asarray(labels), train, held_out, guides
+    )
 
 
 @given(st.lists(st.integers(0, 4), min_size=4, max_size=60), st.integers(0, 5))
-def test_no_sample_both_trains_and_guides(labels, seed):
+def test_no_sample_both_trains_and_is_held_out(labels, seed):
     labels = np.array(labels)
     counts = np.bincount(labels)
     if (counts[counts > 0] - 1).sum() < 2:
         with pytest.raises(DataError, match="label two of a class"):
-            divide_labels(labels, seed, train=True, guide=True)
+            divide_labels(labels, seed, train=True, hold_out=True)
         return
     try:
-        train, guide = divide_labels(labels, seed, train=True, guide=True)
+        train, guide = divide_labels(labels, seed, train=True, hold_out=True)
     except DataError:
         assert len(labels) < 5  # half of four is two, of three one
         return
     assert sorted([*train, *guide]) == list(range(len(labels)))
     assert set(labels[train]) == set(labels)  # every class trains
-    assert np.array_equal(divide_labels(labels, seed, train=True, guide=True)[1], guide)
+    assert np.array_equal(divide_labels(labels, seed, train=True, hold_out=True)[1], guide)
 
 
 def test_all_labels_serve_a_single_use():
     labels = np.array([0, 0, 1])
-    assert [len(part) for part in divide_labels(labels, 0, train=True, guide=False)] == [3, 0]
-    assert [len(part) for part in divide_labels(labels, 0, train=False, guide=True)] == [0, 3]
-    assert [len(part) for part in divide_labels(labels, 0, train=False, guide=False)] == [0, 0]
+    assert [len(part) for part in divide_labels(labels, 0, train=True, hold_out=False)] == [3, 0]
+    assert [len(part) for part in divide_labels(labels, 0, train=False, hold_out=True)] == [0, 3]
+    assert [len(part) for part in divide_labels(labels, 0, train=False, hold_out=False)] == [0, 0]
 
 
 def test_one_label_of_each_class_cannot_do_both():
-    with pytest.raises(DataError, match=r"3 labelled target samples leave 0 for the guide.*--no-label-loss"):
-        divide_labels(np.arange(3), 0, train=True, guide=True)
+    with pytest.raises(DataError, match=r"leave 0 for the guide or the choice.*--no-label-loss"):
+        divide_labels(np.arange(3), 0, train=True, hold_out=True)
 
 
 def test_every_epoch_has_each_labelled_sample_once_with_its_label():
@@ -81,6 +83,12 @@ def test_batches_have_labels_only_of_labelled_samples():
     assert sorted(batch.guide[:, 0].tolist()) == [2, 3]
     assert plain.labelled is plain.target_labels is plain.guide_labels is None
     assert with_few.batch(3, guide=False).guide is None
+    held = with_few.held_out_labelled(lambda inputs: (inputs, inputs))
+    assert held.features[:, 0].tolist() == [2, 3]
+    assert held.labels.tolist() == [0, 1]
+    choosing = replace(pair, labelled=replace(few, guides=False)).batch(3)
+    assert torch.equal(choosing.guide, plain.guide)
+    assert choosing.guide_labels is None
     inputs, labels = with_few.labelled_samples()
     assert inputs[:, 0].tolist() == labels.tolist() == [0, 1]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+from paretoda import ParetoDAClassifier
 from paretoda.api import adapt, segment
 from paretoda.errors import DataError, RunError, SettingsError
 from paretoda.models.backbones import make_backbone
@@ -113,6 +114,19 @@ def test_a_few_labels_of_the_target_train_as_well(arrays, given):
     few = np.concatenate([np.flatnonzero(z == label)[:4] for label in range(3)])
     run = adapt(target=x, from_run=given, target_labels=(x[few], z[few], CLASSES), **QUICK)
     assert set(run.history[0]["losses"]) == {"target", "centroids", "labels"}
+
+
+def test_the_estimators_fit_the_target_alone(arrays, given, rest):
+    x, y = turn(arrays[0], 1.1), arrays[1]
+    rest.pop("checkpoint_every")
+    run = adapt(target=x, from_run=given, **rest)
+    model = ParetoDAClassifier(from_run=given, **rest).fit(x)
+    assert model.classes_.tolist() == CLASSES
+    assert model.predict(x).tolist() == run.predict(x)
+    again = ParetoDAClassifier(from_run=given, **rest).fit(x, np.full(len(x), -1), np.full(len(x), -2))
+    assert again.predict(x).tolist() == run.predict(x)
+    with pytest.raises(ValueError, match="stands in the source's place: give rows of the target only"):
+        ParetoDAClassifier(from_run=given, **rest).fit(x, y, np.where(np.arange(len(x)) % 2, 1, -1))
 
 
 @pytest.mark.parametrize("frozen", [True, False])

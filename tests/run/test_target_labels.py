@@ -97,6 +97,22 @@ def test_labels_train_or_guide_as_they_are_asked_to(data, small, chosen, losses,
     assert (guided != plain) == guides
 
 
+def test_the_model_is_chosen_by_labels_that_train_nothing(data, small):
+    source, target, few = data
+    del small["select"]
+    small |= {"steps": 40, "evaluate_every": 10, "dropout": 0.0}
+    run = adapt(source, target, target_labels=few, select="labels", **small)
+    assert "labels" in run.history[0]["losses"]
+    best = max(run.candidates, key=lambda row: (row["labels"], row["step"]))
+    assert run.chosen == best["step"]
+    assert run.scores["labels"] == best["labels"] < 0
+    guide = adapt(source, target, select="im", **small).history[0]["guide_loss"]
+    assert run.history[0]["guide_loss"] == guide  # those that choose do not guide
+    alone = adapt(source, target, target_labels=few, select="labels+im", label_loss=False, **small)
+    assert "labels" not in alone.history[0]["losses"]
+    assert {"labels", "im"} <= set(alone.candidates[0])
+
+
 def test_labels_help(data, arrays, small):
     source, target, few = data
     turned = target[:, ::-1].copy()  # a target that the source says nothing about
@@ -155,6 +171,8 @@ def test_mistakes_are_told_in_one_sentence(data, small):
         adapt(source, target, guide="labels", **small)
     with pytest.raises(SettingsError, match="need labelled target samples; give --target-labels"):
         adapt(source, target, label_loss=True, **small)
+    with pytest.raises(SettingsError, match="selection 'labels' need labelled target samples"):
+        adapt(source, target, **{**small, "select": "labels"})
     with pytest.raises(SettingsError, match="give the target as well"):
         adapt(source, target_labels=few, method="source-only", **small)
     with pytest.raises(DataError, match="classes that the model does not know: dog"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from time import perf_counter
 from typing import Any
 
@@ -11,6 +11,7 @@ from torch import Tensor
 from paretoda.bench.store import Row
 from paretoda.data.pair import Pair
 from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
+from paretoda.evaluation.validators import Validator
 from paretoda.run.task import BenchData, Task
 from paretoda.types import Snapshot
 
@@ -24,10 +25,13 @@ class CandidateRecorder:
     Args:
         task: Task of the run.
         data: Data of the benchmark's task.
+        validators: Validators that the run can be scored by.
     """
 
-    def __init__(self, task: Task[Any, Any], data: BenchData) -> None:
-        self._task, self._data = task, data
+    def __init__(
+        self, task: Task[Any, Any], data: BenchData, validators: Mapping[str, Callable[[], Validator]]
+    ) -> None:
+        self._task, self._data, self._validators = task, data, validators
         self._rows: list[Row] = []
         self._predictions: list[Tensor] = []
         self.seconds = 0.0
@@ -35,8 +39,7 @@ class CandidateRecorder:
     def __call__(self, taken: int, snapshot: Snapshot, pair: Pair, known: Mapping[str, float]) -> None:
         """Record a candidate; scores that are known are not computed again."""
         start = perf_counter()
-        validators = self._task.tables.validators
-        scores = {name: known[name] if name in known else make()(snapshot) for name, make in validators.items()}
+        scores = {name: known[name] if name in known else make()(snapshot) for name, make in self._validators.items()}
         self._rows.append({"step": taken, **self._task.measure_candidate(snapshot, pair, self._data), "scores": scores})
         self._predictions.append(snapshot.target.logits.float().softmax(dim=1).cpu())
         self.seconds += perf_counter() - start

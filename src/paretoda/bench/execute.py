@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from time import perf_counter
 from typing import Any
 
@@ -23,10 +25,12 @@ from paretoda.run.build import pick_device
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import read_versions
 from paretoda.run.engine import execute
+from paretoda.run.finish import choose_validators
 from paretoda.run.start import RunRequest
-from paretoda.run.task import BenchData
+from paretoda.run.task import BenchData, Task
 from paretoda.tasks import find_task
 from paretoda.tasks.classification.evaluation import OracleSamples, measure_probabilities
+from paretoda.tasks.classification.given_run import KEPT_SETTINGS
 from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 from paretoda.types import Progress
@@ -34,6 +38,8 @@ from paretoda.types import Progress
 _MOST_NUMBERS = 10_000
 """Largest size of a sample that a shallow baseline reads."""
 _AT_ONCE = 256
+SOURCE_ONLY = "source-only"
+"""Setting `from_run` of a row whose runs begin with a model of the source alone, trained first with the same seed."""
 SHARED = "shared"
 """Folder in the directory of a bench with what several of its runs would compute alike."""
 _WHOLE: tuple[Part, Part] = ("all-source", "all-target")
@@ -57,28 +63,56 @@ def execute_run(
     oracle = bool(spec.settings.get(ORACLE))
     loaded = load_suite_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle, spec.seed)
     task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
-    recorder = CandidateRecorder(task, loaded)
-    callbacks = Callbacks(progress=progress, candidate=recorder)
     if "baseline" in given:
         own = complete_settings(suite.tasks[spec.task], data, work)
-        found = _run_baseline(given["baseline"], loaded, own, callbacks)
+        found = _run_baseline(given["baseline"], loaded, own, Callbacks(progress=progress))
+        scoring = 0.0
     else:
-        out = run_folder(work.parent, spec) if spec.keep else None
         own = complete_settings(suite.tasks[spec.task], data, work, given)
         settings = {"reference": False, "task": suite.task, **own, "seed": spec.seed}
-        request = RunRequest(
-            source=loaded.source,
-            target=loaded.target,
-            target_labels=loaded.target_labels,
-            out=out,
-            resume=False,
-            overwrite=True,
-            settings=settings,
-        )
-        run = execute(request, make_settings, lambda _: task, after, callbacks)
+        out = run_folder(work.parent, spec) if spec.keep else None
+        with TemporaryDirectory() as folder:
+            if settings.get("from_run") == SOURCE_ONLY:
+                settings, loaded = _train_given_run(task, settings, given, loaded, Path(folder) / "given")
+            recorder = CandidateRecorder(task, loaded, choose_validators(task, make_settings(settings)))
+            callbacks = Callbacks(progress=progress, candidate=recorder)
+            run = execute(_make_request(loaded, settings, out), make_settings, lambda _: task, after, callbacks)
         found = {**task.measure(run, loaded), **describe_result(run), "candidates": recorder.rows()}
-    seconds = round(perf_counter() - start - recorder.seconds, 3)
+        scoring = recorder.seconds
+    seconds = round(perf_counter() - start - scoring, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
+
+
+def _make_request(loaded: BenchData, settings: Mapping[str, Any], out: Path | None) -> RunRequest:
+    return RunRequest(
+        source=loaded.source,
+        target=loaded.target,
+        target_labels=loaded.target_labels,
+        out=out,
+        resume=False,
+        overwrite=True,
+        settings=settings,
+    )
+
+
+def _train_given_run(
+    task: Task[Any, Any], settings: Mapping[str, Any], given: Mapping[str, Any], loaded: BenchData, out: Path
+) -> tuple[dict[str, Any], BenchData]:
+    """Train a model of the source alone, and return settings and data of the run that begins with it.
+
+    Args:
+        task: Task of the runs.
+        settings: Settings of the run with those of the suite, which say how the first network reads the data.
+        given: Settings of the row; they are those of the second run.
+        loaded: Data of the task.
+        out: Directory of the first run.
+    """
+    network = {name: value for name, value in settings.items() if name not in given}
+    first = {**network, "method": "source-only", "target_loss": "none"}
+    source = replace(loaded, target=None, target_labels=None)
+    execute(_make_request(source, first, out), make_settings, lambda _: task, (), NO_CALLBACKS)
+    kept = {name: value for name, value in network.items() if name not in KEPT_SETTINGS}
+    return {**kept, **given, "from_run": str(out)}, replace(loaded, source=None)
 
 
 def load_suite_task(

@@ -118,7 +118,9 @@ def _tables() -> dict[str, str]:
 def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
     """Return name -> line of a table that every task has its own of, and the default."""
     from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
+    from paretoda.evaluation.target_labels import TargetLikelihood
     from paretoda.evaluation.validators import ENSEMBLE
+    from paretoda.run.settings import LABELS
     from paretoda.tasks import CLASSIFICATION, find_task
     from paretoda.tasks.settings import make_settings
 
@@ -135,6 +137,7 @@ def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
             "ensemble": f"The mean rank of {', '.join(ENSEMBLE)}.",
             **_describe(tables.validators),
             **_describe(JOINT_VALIDATORS),
+            **(_describe({LABELS: TargetLikelihood}) if LABELS in tables.guides else {}),
         },
         "backbones": lambda: dict(tables.backbones),
     }[what]()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from paretoda.studies.page import Page
 
 
-DECIDED = ("task", "method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track")
+DECIDED = ("task", "from_run", "method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track")
 """Settings that no study takes: it decides them itself, or its runs have no use for them."""
 
 

@@ -25,7 +25,7 @@ from paretoda.data.target_labels import LabelledRows
 from paretoda.data.transforms import Transform
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
-from paretoda.types import Batch, Source, Target
+from paretoda.types import Batch, LabelledTarget, Source, Target
 
 Part = Literal["source", "held-out-source", "all-source", "target", "held-out-target", "all-target"]
 """A part of a domain; without a prefix it is the training part."""
@@ -142,6 +142,14 @@ class Pair(ABC):
         """Return inputs, in evaluation form, and labels of the labelled target samples that train; None without any."""
         return None
 
+    def held_out_labelled(self, forward: Forward) -> LabelledTarget | None:  # noqa: ARG002
+        """Return what a model makes of the labelled target samples that no loss is trained on; None without any.
+
+        Args:
+            forward: The model in evaluation mode.
+        """
+        return None
+
     @abstractmethod
     def prediction_transform(self) -> Any:
         """Return the transform for new target data."""
@@ -232,7 +240,7 @@ class DomainPair(Pair):
         few = self.labelled
         if few is None:
             return super().batch(step, guide=guide, processes=processes)
-        by_labels, seed, most = guide and len(few.guide) > 0, self.settings.seed, self.settings.batch_size
+        by_labels, seed, most = guide and few.guides, self.settings.seed, self.settings.batch_size
         found = super().batch(step, guide=guide and not by_labels, processes=processes)
         if (rows := few.read_training(seed, step, most)) is not None:
             found = replace(found, labelled=rows[0], target_labels=rows[1])
@@ -247,6 +255,14 @@ class DomainPair(Pair):
             return None
         chosen = self.labelled.train
         return self.labelled.rows.evaluate(chosen), torch.from_numpy(self.labelled.labels[chosen])
+
+    def held_out_labelled(self, forward: Forward) -> LabelledTarget | None:
+        """Return what a model makes of the labelled target samples that are held out; see `Pair`."""
+        if self.labelled is None or not len(chosen := self.labelled.held_out):
+            return None
+        features, logits = (rows.cpu() for rows in forward(self.labelled.rows.evaluate(chosen)))
+        labels = torch.from_numpy(self.labelled.labels[chosen])
+        return LabelledTarget(features, logits, torch.from_numpy(chosen), labels=labels)
 
     def labels_of(self, part: Part) -> Tensor:
         """Return the labels of a part of the source, in the order of `inputs`.

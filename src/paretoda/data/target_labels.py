@@ -1,4 +1,4 @@
-"""The few target samples whose labels the user has given: which of them train, and which guide."""
+"""The few target samples whose labels the user has given: which of them train, and which are held out."""
 
 from __future__ import annotations
 
@@ -29,13 +29,15 @@ class LabelledRows:
         rows: The samples, with the transform of the target.
         labels: Their labels, shape (n,).
         train: Positions of the samples that a loss is trained on.
-        guide: Positions of the samples that guide the weights; no loss is trained on them.
+        held_out: Positions of the samples that no loss is trained on: they guide, or choose the model, or both.
+        guides: Whether those that are held out guide the weights.
     """
 
     rows: Rows
     labels: NDArray[np.int64]
     train: Positions
-    guide: Positions
+    held_out: Positions
+    guides: bool = False
 
     def read_training(self, seed: int, step: int, most: int) -> tuple[Tensor, Tensor] | None:
         """Return inputs and labels of the samples that this step trains on; None where none trains.
@@ -53,7 +55,7 @@ class LabelledRows:
 
     def read_guide(self, seed: int, step: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return inputs, labels and positions of the samples that guide this step; otherwise as `read_training`."""
-        chosen = self._choose(self.guide, seed, "labelled-guide", step, most)
+        chosen = self._choose(self.held_out, seed, "labelled-guide", step, most)
         return self.rows.evaluate(chosen), torch.from_numpy(self.labels[chosen]), torch.from_numpy(chosen)
 
     @staticmethod
@@ -92,35 +94,35 @@ def open_target_labels(
     return samples, samples.labels
 
 
-def divide_labels(labels: NDArray[np.int64], seed: int, *, train: bool, guide: bool) -> tuple[Positions, Positions]:
-    """Return the positions that train and those that guide: all for one use, or half of each class for each of both.
+def divide_labels(labels: NDArray[np.int64], seed: int, *, train: bool, hold_out: bool) -> tuple[Positions, Positions]:
+    """Return the positions that train and those held out: all for one use, or half of each class for each of both.
 
     Args:
         labels: Labels, shape (n,).
         seed: Seed of the division.
         train: Whether a loss is trained on labelled samples.
-        guide: Whether labelled samples guide.
+        hold_out: Whether labelled samples guide or choose the model.
 
     Raises:
-        DataError: There are too few samples to guide.
+        DataError: There are too few samples to hold out.
     """
     every, none = np.arange(len(labels)), np.arange(0)
-    if not guide:
+    if not hold_out:
         return (every if train else none), none
-    trained, guiding = stratified_split(labels, 0.5, seed, "split-labelled") if train else (none, every)
-    if len(guiding) < 2:
-        more = ", or --no-label-loss to guide by all of them" if train else ""
+    trained, held_out = stratified_split(labels, 0.5, seed, "split-labelled") if train else (none, every)
+    if len(held_out) < 2:
+        more = ", or --no-label-loss to hold out all of them" if train else ""
         raise DataError(
-            f"{len(labels)} labelled target samples leave {len(guiding)} for the guide, which needs 2; "
-            f"label two of a class or more{more}"
+            f"{len(labels)} labelled target samples leave {len(held_out)} for the guide or the choice of the model, "
+            f"which needs 2; label two of a class or more{more}"
         )
-    return trained, guiding
+    return trained, held_out
 
 
 def describe_target_labels(found: LabelledRows, classes: tuple[str, ...]) -> list[str]:
     """Return sentences on how many samples are labelled, what they are for, and which classes have none."""
     counts = Counter(found.labels.tolist())
-    uses = {"train": len(found.train), "guide": len(found.guide)}
+    uses = {"train": len(found.train), "guide" if found.guides else "are held out": len(found.held_out)}
     used = " and ".join(f"{count} {use}" for use, count in uses.items() if count) or "none is used"
     said = [f"{len(found.labels)} target samples are labelled: {used}."]
     if absent := [name for place, name in enumerate(classes) if place not in counts]:

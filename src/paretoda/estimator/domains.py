@@ -54,6 +54,20 @@ def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple
     return rows[source], _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source))), rows[~source]
 
 
+def check_target_rows(estimator: BaseEstimator, X: Any, third: Any) -> Array:
+    """Return the rows of the target, where a finished run stands in the source's place.
+
+    Args:
+        estimator: Estimator that is fitted.
+        X: Rows of the target, shape (n, d).
+        third: None, or the domains of X, shape (n,), all below 0.
+    """
+    rows = check_rows(estimator, X, reset=True)
+    if third is not None and (np.ndim(third) > 1 or find_source_rows(third, len(rows)).any()):
+        raise ValueError("from_run stands in the source's place: give rows of the target only, without sample_domain")
+    return rows
+
+
 def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
     """Return a mask of the source rows, shape (n,).
 

@@ -19,12 +19,21 @@ from torch import Tensor
 from paretoda.api import adapt
 from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import iterate_inputs
-from paretoda.estimator.domains import Array, check_rows, find_codes, find_source_rows, split_domains
+from paretoda.estimator.domains import (
+    Array,
+    check_rows,
+    check_target_rows,
+    find_codes,
+    find_source_rows,
+    split_domains,
+)
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
 from paretoda.run.interrupt import InterruptedRunError
 from paretoda.run.result import Run
+from paretoda.tasks.classification.given_run import load_given_run
 from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.settings import make_settings
 
 Self = TypeVar("Self", bound="Adapted")
 
@@ -38,8 +47,10 @@ class Adapted(Parameters):
 
     __metadata_request__fit = {"sample_domain": True, "target_labels": True}  # noqa: RUF012
 
-    def fit(self: Self, X: Any, y: Any, sample_domain: Any = None, target_labels: Any = None) -> Self:
+    def fit(self: Self, X: Any, y: Any = None, sample_domain: Any = None, target_labels: Any = None) -> Self:
         """Train on a labelled source and an unlabelled target.
+
+        With `from_run`, a finished run stands in the source's place: all rows are of the target, and y is not read.
 
         Args:
             X: Features, shape (n, d): an array, a data frame or a tensor.
@@ -57,19 +68,19 @@ class Adapted(Parameters):
             SettingsError: If a parameter is unknown, out of bounds, or contradicts another.
             ValueError: If the data or the domains cannot be used.
         """
-        source, labels, target = split_domains(self, X, y, sample_domain)
-        self.classes_, codes = np.unique(labels, return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
         settings = self._changed_settings()
-        if target is None:
-            settings |= {"method": "source-only", "target_loss": "none"}
-        names = self.classes_.astype(str)
+        if self.from_run is None:
+            source, target = self._split(X, y, sample_domain)
+            settings |= {"method": "source-only", "target_loss": "none"} if target is None else {}
+        else:
+            source, target = None, check_target_rows(self, X, sample_domain)
+            self.classes_ = np.array(load_given_run(str(make_settings(settings).from_run)).classes)
         few = None
         if target_labels is not None:
-            few = (check_rows(self, target_labels[0], reset=False), find_codes(target_labels[1], self.classes_), names)
+            codes = find_codes(target_labels[1], self.classes_)
+            few = (check_rows(self, target_labels[0], reset=False), codes, self.classes_.astype(str))
         try:
-            self.run_: Run = adapt((source, codes, names), target, target_labels=few, **settings)
+            self.run_: Run = adapt(source, target, target_labels=few, **settings)
         except InterruptedRunError as stop:  # a search over parameters would continue after any other error
             raise KeyboardInterrupt(str(stop)) from stop
         self.history_ = self.run_.history
@@ -78,6 +89,14 @@ class Adapted(Parameters):
         if self.run_.negative_transfer is not None:
             warnings.warn(self.run_.negative_transfer, NegativeTransferWarning, stacklevel=2)
         return self
+
+    def _split(self, X: Any, y: Any, sample_domain: Any) -> tuple[tuple[Array, Array, Array], Array | None]:
+        """Return the source as `adapt` reads it and the rows of the target, if there are any; set the classes."""
+        rows, labels, target = split_domains(self, X, y, sample_domain)
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
+        return (rows, codes, self.classes_.astype(str)), target
 
     def _outputs(self, X: Any, sample_domain: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return features and logits, in float64 so that the outputs of a row do not depend on the other rows.

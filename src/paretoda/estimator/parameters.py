@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from paretoda.run.result import Run
 from paretoda.run.settings import SETTINGS
 from paretoda.tasks.settings import make_settings
 
@@ -26,6 +28,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         scheme: str = "paretoda",
         guide: str = "agreement",
         *,
+        from_run: str | Path | Run | None = None,
         label_loss: bool | None = None,
         loss_weights: tuple[float, ...] = (),
         joined: bool = False,
@@ -68,6 +71,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.target_loss = target_loss
         self.scheme = scheme
         self.guide = guide
+        self.from_run = from_run
         self.label_loss = label_loss
         self.loss_weights = loss_weights
         self.joined = joined

@@ -17,10 +17,8 @@ from torch import Tensor
 from paretoda.estimator.domains import Array, check_rows, encode_labels, find_source_rows
 from paretoda.estimator.estimators import Adapted, make_batches
 from paretoda.evaluation.predictions import domain_outputs
-from paretoda.evaluation.validators import make_validator
+from paretoda.evaluation.validators import WITH_SOURCE, make_validator
 from paretoda.types import Snapshot, Source
-
-_READ_SOURCE = frozenset({"circv", "dev", "source-risk"})
 
 
 @dataclass(frozen=True)
@@ -63,7 +61,7 @@ class LabelFreeScorer:
 
     def _source(self, adapted: Adapted, rows: Array, y: Any, source: Array) -> Source | None:
         """Return the labelled rows of the source if the validator reads them."""
-        if self.name not in _READ_SOURCE:
+        if self.name not in WITH_SOURCE:
             return None
         if y is None or not source.any():
             raise ValueError(f"the scorer {self.name!r} reads labelled source rows: give y and sample_domain")

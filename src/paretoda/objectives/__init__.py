@@ -16,6 +16,7 @@ from paretoda.objectives.alignment.jada import Jada
 from paretoda.objectives.alignment.jan import Jan, JanA
 from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
+from paretoda.objectives.alignment.mme import Mme
 from paretoda.objectives.alignment.tat import Tat
 from paretoda.objectives.alignment.tpn import Tpn
 from paretoda.objectives.guide.information import InformationGuide, TcmGuide
@@ -55,6 +56,7 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "tpn": Tpn,
     "dta": Dta,
     "gsp": Gsp,
+    "mme": Mme,
 }
 """Name -> alignment of the domains; None for no alignment."""
 
@@ -187,6 +189,7 @@ __all__ = [
     "Mcd",
     "Mdd",
     "Mixup",
+    "Mme",
     "NeighbourGuide",
     "Options",
     "Propagation",

@@ -89,7 +89,8 @@ def _about(run: RunFacts, task: str) -> str:
         if settings["target_loss"] == "none"
         else f"the target loss {escape_markdown(settings['target_loss'])}"
     )
-    few = settings.get("label_loss") or settings.get("guide") == "labels"
+    chosen_by_labels = "labels" in str(settings.get("select")).split("+")
+    few = settings.get("label_loss") or settings.get("guide") == "labels" or chosen_by_labels
     how = "semi-supervised domain adaptation" if few else "unsupervised domain adaptation"
     labels = "data without labels and a few labelled samples" if few else "data without labels"
     source = "labelled source data"
@@ -103,7 +104,8 @@ def _about(run: RunFacts, task: str) -> str:
         f"on {source} and on target {labels}.\n\n"
         f"Method: {escape_markdown(settings['method'])} with {loss}, "
         f"weighted by the scheme {escape_markdown(settings['scheme'])}, "
-        f"{settings['steps']} steps; the model after step {run.chosen} was chosen, without target labels."
+        f"{settings['steps']} steps; the model after step {run.chosen} was chosen, "
+        + ("by labelled target samples that no loss was trained on." if chosen_by_labels else "without target labels.")
     )
 
 

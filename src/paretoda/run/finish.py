@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from paretoda.evaluation.model_selection import Choice
+from paretoda.evaluation.target_labels import TargetLikelihood
 from paretoda.evaluation.validators import WITH_SOURCE, Validator, negative_transfer_warning
 from paretoda.io.files import write_json, write_text
 from paretoda.report.card import render_model_card
@@ -19,7 +20,7 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import metrics_table
 from paretoda.run.reference import Reference
 from paretoda.run.result import Run, read_facts
-from paretoda.run.settings import Settings, settings_of_others
+from paretoda.run.settings import LABELS, Settings, settings_of_others
 from paretoda.run.task import AnyInputs, AnyPredictor, Task
 from paretoda.run.train import Trained
 from paretoda.training.snapshot import take_snapshot
@@ -108,9 +109,11 @@ def _final_snapshot(trained: Trained, index: int) -> Snapshot:
 
 
 def choose_validators(task: Task[Any, Any], settings: Settings) -> Mapping[str, Callable[[], Validator]]:
-    """Return the task's validators; without a source, those that read none."""
-    found = task.tables.validators
-    return found if settings.from_run is None else {name: found[name] for name in found if name not in WITH_SOURCE}
+    """Return the task's validators: without a source those that read none, with the rule "labels" that as well."""
+    found = dict(task.tables.validators)
+    if settings.from_run is not None:
+        found = {name: found[name] for name in found if name not in WITH_SOURCE}
+    return {**found, LABELS: TargetLikelihood} if settings.selects_by_labels else found
 
 
 def _score(

@@ -30,7 +30,7 @@ AUTOMATIC = "auto"
 _OPTIONS = {"from_run": "--from"}
 """Setting -> its option on the command line, where that is not its name; `from` is a keyword in Python."""
 LABELS = "labels"
-"""Name of the objective and of the guide that read the target's few labels."""
+"""Name of the objective, of the guide and of the rule of selection that read the target's few labels."""
 
 
 def _setting(  # noqa: PLR0913  (a row of the table below)
@@ -73,12 +73,6 @@ class Settings(BaseModel):
         often=True,
         arrays=False,
     )
-    from_run: str | None = _setting(
-        None,
-        "a finished run whose model is adapted to the target without its source, which then is not given",
-        often=True,
-        task=_CLASSIFICATION,
-    )
     method: str = _setting("dann", "alignment of the domains (`paretoda list methods`)", often=True)
     target_loss: str = _setting(
         "auto+propagation",
@@ -88,6 +82,12 @@ class Settings(BaseModel):
     scheme: str = _setting("paretoda", "how the losses are weighted (`paretoda list schemes`)", often=True)
     guide: str = _setting(
         "agreement", "loss on held-out target data that guides the weights (`paretoda list guides`)", often=True
+    )
+    from_run: str | None = _setting(
+        None,
+        "a finished run whose model is adapted to the target without its source, which then is not given",
+        often=True,
+        task=_CLASSIFICATION,
     )
     label_loss: bool | None = _setting(
         None,
@@ -402,8 +402,13 @@ class Settings(BaseModel):
 
     @property
     def reads_labels(self) -> bool:
-        """Whether the run reads labelled target samples, to train on them or as the guide."""
-        return bool(self.label_loss) or self.guide == LABELS
+        """Whether the run reads labelled target samples: to train on them, as the guide, or to choose the model."""
+        return bool(self.label_loss) or self.guide == LABELS or self.selects_by_labels
+
+    @property
+    def selects_by_labels(self) -> bool:
+        """Whether labelled target samples that are held out have a say in the choice of the model."""
+        return LABELS in self.select.split("+")
 
     @property
     def target_losses(self) -> dict[str, str]:

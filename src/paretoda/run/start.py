@@ -141,7 +141,7 @@ def _check_request(
     elif source is None or (target is None and (settings.method, settings.target_loss) != ("source-only", "none")):
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
     if labels is None and settings.reads_labels:
-        raise SettingsError("the loss and the guide 'labels' need labelled target samples; give --target-labels")
+        raise SettingsError("the loss, guide and selection 'labels' need labelled target samples; give --target-labels")
     if target is None and labels is not None:
         raise SettingsError("--target-labels belong to a target; give the target as well")
     if target is None:

@@ -138,8 +138,6 @@ def train(  # noqa: PLR0913  (keyword options)
                 raise CheckpointError(f"the checkpoint is of step {first} and the run has {settings.steps} steps only")
         processes.broadcast(step.modules().state_dict().values())
         history = _history(directory, first, writes=processes.rank == 0)
-        if first == 0 and settings.from_run is not None:
-            candidates.add(0, step, partial(snapshots.after, 0))  # the given model itself may be the best
         try:
             with (
                 open_tracker(settings, directory if processes.rank == 0 else None, first) as tracker,
@@ -148,6 +146,8 @@ def train(  # noqa: PLR0913  (keyword options)
                 keeper = _Keeper(
                     settings, tolerant, directory, candidates, snapshots, tracker, history, stop, on_candidate
                 )
+                if first == 0 and settings.from_run is not None:
+                    keeper.take_candidate(0)  # the given model itself may be the best
                 fit(
                     tolerant,
                     batches,
@@ -210,11 +210,7 @@ class _Keeper:
         if saved:
             check_parameters(step, taken, settings.steps)
         if taken % settings.candidate_every == 0 or last:
-            self.candidates.add(taken, step, partial(self.snapshots.after, taken))
-            scores = self.candidates.scores[-1]
-            self.tracker.scores(taken, scores)
-            if self.on_candidate is not None and settings.select != "last":
-                self.on_candidate(taken, self.snapshots.after(taken), self.snapshots.pair, scores)
+            self.take_candidate(taken)
         if self.directory is not None and saved:
             # Sums on GPUs may differ in the last bits: all processes continue from the first one's numbers.
             processes.broadcast(step.modules().state_dict().values())
@@ -223,6 +219,14 @@ class _Keeper:
         if stopped:
             processes.any(True)  # no process leaves before the first one has saved
             raise InterruptedRunError(_explain_resuming(taken, settings.steps, self.directory))
+
+    def take_candidate(self, taken: int) -> None:
+        """Take the present model as a candidate."""
+        self.candidates.add(taken, self._step, partial(self.snapshots.after, taken))
+        scores = self.candidates.scores[-1]
+        self.tracker.scores(taken, scores)
+        if self.on_candidate is not None and self.settings.select != "last":
+            self.on_candidate(taken, self.snapshots.after(taken), self.snapshots.pair, scores)
 
     def _save(self, directory: RunDirectory, taken: int) -> None:
         directory.sync_metrics()

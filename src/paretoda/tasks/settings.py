@@ -10,7 +10,7 @@ from paretoda.errors import SettingsError
 from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.run.presets import PRESET, expand_preset, split_method
-from paretoda.run.settings import AUTOMATIC, SETTINGS, Settings, parse_settings
+from paretoda.run.settings import AUTOMATIC, LABELS, SETTINGS, Settings, parse_settings
 from paretoda.run.task import Task
 from paretoda.tasks import CLASSIFICATION, TASKS, find_task
 
@@ -101,11 +101,12 @@ def _takes_external(task: Task[Any, Any]) -> bool:
 
 def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
     tables = task.tables
+    labels = [LABELS] if LABELS in tables.guides else []
     return {
         "method": list(tables.methods),
         "target loss": list(tables.target_losses),
         "scheme": list(tables.schemes),
         "guide": list(tables.guides),
         "backbone": [*tables.backbones, *(EXTERNAL_PREFIXES.values() if _takes_external(task) else ())],
-        "rule of selection": ["ensemble", "last", *tables.validators, *JOINT_VALIDATORS],
+        "rule of selection": ["ensemble", "last", *tables.validators, *JOINT_VALIDATORS, *labels],
     }[kind]

@@ -58,6 +58,7 @@ def take_snapshot(pair: Pair, model: Model, device: torch.device, processes: Pro
             partial(read_inputs, "target"),
             partial(read_inputs, "source"),
             pair.labelled_samples(),
+            pair.held_out_labelled(forward),
         )
 
 

@@ -1,4 +1,4 @@
-"""Control of differentiation: networks with fixed parameters, and computations in full precision."""
+"""Control of differentiation: networks with fixed or reversed parameters, and computations in full precision."""
 
 from __future__ import annotations
 
@@ -25,6 +25,24 @@ def call_frozen(network: nn.Module, rows: Tensor, statistics: Statistics) -> Ten
     """
     fixed = {name: parameter.detach() for name, parameter in network.named_parameters()}
     answer: Tensor = functional_call(network, fixed, (rows, statistics))
+    return answer
+
+
+def call_reversed(network: nn.Module, rows: Tensor) -> Tensor:
+    """Call the network so that the gradient in its parameters has the opposite sign; the result is the same.
+
+    Args:
+        network: Network that is called as network(rows).
+        rows: Inputs, shape (n, d).
+
+    Examples:
+        >>> layer = nn.Linear(2, 1, bias=False)
+        >>> call_reversed(layer, torch.ones(3, 2)).sum().backward()
+        >>> layer.weight.grad
+        tensor([[-3., -3.]])
+    """
+    mirrored = {name: 2 * parameter.detach() - parameter for name, parameter in network.named_parameters()}
+    answer: Tensor = functional_call(network, mirrored, (rows,))
     return answer
 
 

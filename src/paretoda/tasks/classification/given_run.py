@@ -34,7 +34,7 @@ BEGUN: Mapping[str, Mapping[str, Any]] = {
     name: {"start": 0.0, "full": 0.0} for name in ("aad", "centroids", "propagation", "mixup")
 }
 """Options of target losses that otherwise wait until the head has learned from the source."""
-_FIXED = (
+KEPT_SETTINGS = (
     "backbone",
     "backbone_weights",
     "frozen",
@@ -52,7 +52,7 @@ _FIXED = (
 
 def check_given_run(settings: Settings) -> None:
     """Raise ValueError for settings that make no sense without a source."""
-    fixed = [name for name in _FIXED if getattr(settings, name) != SETTINGS[name].default]
+    fixed = [name for name in KEPT_SETTINGS if getattr(settings, name) != SETTINGS[name].default]
     if fixed:
         raise ValueError(
             f"the network of --from is kept as it is, and there is no source; leave out "

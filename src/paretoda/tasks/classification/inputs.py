@@ -109,10 +109,15 @@ def add_target_labels(
     samples, found = open_target_labels(
         labels, raw.target.samples, pair.classes, skip_bad=settings.skip_bad, progress=callbacks.progress
     )
-    train, guide = divide_labels(
-        found.values, raw.settings.seed_of_split, train=bool(settings.label_loss), guide=settings.guide == LABELS
+    guides = settings.guide == LABELS
+    train, held_out = divide_labels(
+        found.values,
+        raw.settings.seed_of_split,
+        train=bool(settings.label_loss),
+        hold_out=guides or settings.selects_by_labels,
     )
-    few = LabelledRows(_make_labelled_rows(inputs, samples, callbacks.progress), found.values, train, guide)
+    rows = _make_labelled_rows(inputs, samples, callbacks.progress)
+    few = LabelledRows(rows, found.values, train, held_out, guides)
     notes = (*samples.notes, *describe_target_labels(few, pair.classes))
     for note in notes:
         callbacks.notify(note)
