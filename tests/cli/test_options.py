@@ -28,7 +28,7 @@ def test_bench_has_an_option_for_every_setting_that_it_does_not_decide_itself() 
 
 def test_study_has_an_option_for_every_setting_of_classification_that_it_does_not_decide_itself() -> None:
     left_out = set(SETTINGS) - set(TASK_SETTINGS["segmentation"]) - set(inspect.signature(study).parameters)
-    decided = {"method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track"}
+    decided = {"from_run", "method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track"}
     assert left_out == decided  # its --task names tasks of the suite
     assert (
         inspect.signature(study).parameters["task"].annotation != inspect.signature(adapt).parameters["task"].annotation

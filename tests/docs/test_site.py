@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from paretoda.run.settings import Settings
+from paretoda.run.settings import SETTINGS, Settings
 from paretoda.schemes import SCHEMES
 
 ROOT = Path(__file__).parents[2]
@@ -94,7 +94,7 @@ def text_of(file):
 def test_the_page_of_settings_tells_all_of_them(site):
     told = text_of(site / "reference" / "settings.html")
     for name, field in Settings.model_fields.items():
-        assert f"--{name.replace('_', '-')}" in told
+        assert SETTINGS[name].option in told
         assert field.description.replace("`", "") in told, name
 
 
