@@ -10,7 +10,7 @@ from paretoda.data.build_pair import make_pair
 from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import make_feature_rows
 from paretoda.data.settings import PairSettings
-from paretoda.data.target_labels import LabelledRows, describe_target_labels, divide_labels, open_target_labels
+from paretoda.data.target_labels import describe_target_labels, divide_labels, label_rows, open_target_labels
 from paretoda.errors import DataError
 
 
@@ -20,9 +20,8 @@ def few_rows(labels, train, held_out, guides=True):
     x, y = rng.normal(size=(40, 1)), np.arange(40) % 2
     pair = make_pair((x, y), x, PairSettings(batch_size=4, scaling="none"))
     samples = open_samples(np.arange(len(labels), dtype=np.float32)[:, None], labelled=False)
-    return pair, LabelledRows(
-        make_feature_rows(samples, pair.target.transform), np.asarray(labels), train, held_out, guides
-    )
+    rows = make_feature_rows(samples, pair.target.transform)
+    return pair, label_rows(rows, np.asarray(labels), train, held_out, guides=guides)
 
 
 @given(st.lists(st.integers(0, 4), min_size=4, max_size=60), st.integers(0, 5))
@@ -114,7 +113,7 @@ def test_classes_may_be_in_another_order():
 
 def test_the_user_hears_of_missing_classes():
     _, few = few_rows(np.array([0, 0]), np.array([0]), np.array([1]))
-    assert describe_target_labels(few, ("ant", "bee")) == [
+    assert describe_target_labels(few, {0}, ("ant", "bee")) == [
         "2 target samples are labelled: 1 train and 1 guide.",
         "These classes have no labelled target sample: bee.",
     ]

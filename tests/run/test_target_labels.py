@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from paretoda.api import adapt, segment
+from paretoda.api import adapt
 from paretoda.errors import DataError, SettingsError
 from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.directory.directory import RunDirectory
@@ -181,10 +181,3 @@ def test_mistakes_are_told_in_one_sentence(data, small):
         adapt(source, target, target_labels=few, options=("labels.strength=-1",), **small)
     with pytest.raises(SettingsError, match="loss_weights has 4 numbers for the losses"):
         adapt(source, target, target_labels=few, scheme="linear", loss_weights=(1, 1, 1, 1), **small)
-
-
-def test_segmentation_refuses_them():
-    scenes = np.zeros((24, 16, 16, 3), np.uint8), np.zeros((24, 16, 16), np.uint8), ["road", "sky"]
-    scenes[1][:, :8] = 1
-    with pytest.raises(SettingsError, match="--target-labels is not for segmentation"):
-        segment(scenes, scenes[0], target_labels=scenes, steps=2)

@@ -21,7 +21,7 @@ from paretoda.data.rows import EvaluationRows, Rows, make_feature_rows
 from paretoda.data.samples import Index, Kind, Raw
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
-from paretoda.data.target_labels import LabelledRows
+from paretoda.data.target_labels import LabelledSamples
 from paretoda.data.transforms import Transform
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
@@ -48,6 +48,7 @@ class Pair(ABC):
         target_held_out: Positions of the target's held-out part, which appears in `Batch.guide` only.
         notes: Sentences for the user.
         workers: Threads that read ahead where many batches are wanted; 0 for features.
+        labelled: Target samples whose labels the user has given; None without any.
     """
 
     settings: BatchSettings
@@ -60,6 +61,7 @@ class Pair(ABC):
     target_held_out: Positions
     notes: tuple[str, ...] = ()
     workers: int = 0
+    labelled: LabelledSamples | None = None
 
     snapshot_batch: ClassVar[int]
     """Samples in a batch where a model evaluates whole sets."""
@@ -90,12 +92,13 @@ class Pair(ABC):
         own = processes.share(self.settings.batch_size)
         source = self._source_order(step)[own]
         target = self._order("target", len(self.target_train), step, self.settings.batch_size)[own]
-        held = self.guide_size if guide else 0
+        by_labels = guide and self.labelled is not None and self.labelled.guides
+        held = self.guide_size if guide and not by_labels else 0
         chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
         inputs, labels, target_inputs = self._read(
             step, self.source_train[source], self.target_train[target], processes
         )
-        return Batch(
+        batch = Batch(
             source=inputs,
             labels=labels,
             target=target_inputs,
@@ -104,6 +107,17 @@ class Pair(ABC):
             target_index=torch.from_numpy(target),
             guide_index=None if chosen is None else torch.from_numpy(chosen),
         )
+        return batch if self.labelled is None else self._add_labelled(batch, self.labelled, step, guide=by_labels)
+
+    def _add_labelled(self, batch: Batch, few: LabelledSamples, step: int, *, guide: bool) -> Batch:
+        """Return the batch with the labelled target samples that train in this step, and those that guide."""
+        seed, most = self.settings.seed, self.settings.batch_size
+        if (rows := few.read_training(seed, step, most)) is not None:
+            batch = replace(batch, labelled=rows[0], target_labels=rows[1])
+        if guide:
+            inputs, labels, index = few.read_guide(seed, step, most)
+            batch = replace(batch, guide=inputs, guide_labels=labels, guide_index=index)
+        return batch
 
     def inputs(
         self, part: Part, batch_size: int, processes: Processes = SINGLE_PROCESS, most: int | None = None
@@ -202,7 +216,6 @@ class DomainPair(Pair):
 
     Args:
         labels: Labels of all source samples, shape (n,).
-        labelled: Target samples whose labels the user has given; None without any.
 
     Examples:
         >>> import numpy as np
@@ -221,7 +234,6 @@ class DomainPair(Pair):
     labels: NDArray[np.int64]
     source: Rows
     target: Rows
-    labelled: LabelledRows | None = None
 
     snapshot_batch: ClassVar[int] = 256
 
@@ -235,33 +247,18 @@ class DomainPair(Pair):
         """Shape of one transformed sample."""
         return self.source.transform.shape
 
-    def batch(self, step: int, *, guide: bool = True, processes: Processes = SINGLE_PROCESS) -> Batch:
-        """Return the batch of a step, with labelled target samples where there are some; see `Pair`."""
-        few = self.labelled
-        if few is None:
-            return super().batch(step, guide=guide, processes=processes)
-        by_labels, seed, most = guide and few.guides, self.settings.seed, self.settings.batch_size
-        found = super().batch(step, guide=guide and not by_labels, processes=processes)
-        if (rows := few.read_training(seed, step, most)) is not None:
-            found = replace(found, labelled=rows[0], target_labels=rows[1])
-        if by_labels:
-            inputs, labels, index = few.read_guide(seed, step, most)
-            found = replace(found, guide=inputs, guide_labels=labels, guide_index=index)
-        return found
-
     def labelled_samples(self) -> tuple[Tensor, Tensor] | None:
         """Return inputs and labels of the labelled target samples that train; see `Pair`."""
         if self.labelled is None or not len(self.labelled.train):
             return None
-        chosen = self.labelled.train
-        return self.labelled.rows.evaluate(chosen), torch.from_numpy(self.labelled.labels[chosen])
+        return self.labelled.read(self.labelled.train, None)
 
     def held_out_labelled(self, forward: Forward) -> LabelledTarget | None:
         """Return what a model makes of the labelled target samples that are held out; see `Pair`."""
         if self.labelled is None or not len(chosen := self.labelled.held_out):
             return None
-        features, logits = (rows.cpu() for rows in forward(self.labelled.rows.evaluate(chosen)))
-        labels = torch.from_numpy(self.labelled.labels[chosen])
+        inputs, labels = self.labelled.read(chosen, None)
+        features, logits = (rows.cpu() for rows in forward(inputs))
         return LabelledTarget(features, logits, torch.from_numpy(chosen), labels=labels)
 
     def labels_of(self, part: Part) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,22 +22,24 @@ from paretoda.types import Progress
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledRows:
+class LabelledSamples:
     """Labelled samples of the target.
 
     Args:
-        rows: The samples, with the transform of the target.
-        labels: Their labels, shape (n,).
+        read: Returns inputs and labels of the samples at these positions; with a generator as they are trained on,
+            without one in evaluation form.
         train: Positions of the samples that a loss is trained on.
         held_out: Positions of the samples that no loss is trained on: they guide, or choose the model, or both.
         guides: Whether those that are held out guide the weights.
     """
 
-    rows: Rows
-    labels: NDArray[np.int64]
+    read: Callable[[Positions, torch.Generator | None], tuple[Tensor, Tensor]]
     train: Positions
     held_out: Positions
     guides: bool = False
+
+    def __len__(self) -> int:
+        return len(self.train) + len(self.held_out)
 
     def read_training(self, seed: int, step: int, most: int) -> tuple[Tensor, Tensor] | None:
         """Return inputs and labels of the samples that this step trains on; None where none trains.
@@ -50,18 +52,37 @@ class LabelledRows:
         if not len(self.train):
             return None
         chosen = self._choose(self.train, seed, "labelled", step, most)
-        generator = torch.Generator().manual_seed(derive_seed(seed, "augment-labelled", step))
-        return self.rows.train(chosen, generator), torch.from_numpy(self.labels[chosen])
+        return self.read(chosen, torch.Generator().manual_seed(derive_seed(seed, "augment-labelled", step)))
 
     def read_guide(self, seed: int, step: int, most: int) -> tuple[Tensor, Tensor, Tensor]:
         """Return inputs, labels and positions of the samples that guide this step; otherwise as `read_training`."""
         chosen = self._choose(self.held_out, seed, "labelled-guide", step, most)
-        return self.rows.evaluate(chosen), torch.from_numpy(self.labels[chosen]), torch.from_numpy(chosen)
+        return *self.read(chosen, None), torch.from_numpy(chosen)
 
     @staticmethod
     def _choose(places: Positions, seed: int, stream: str, step: int, most: int) -> Positions:
         count = min(most, len(places))
         return places[endless_order(seed, stream, len(places), step * count, count)]
+
+
+def label_rows(
+    rows: Rows, labels: NDArray[np.int64], train: Positions, held_out: Positions, *, guides: bool = False
+) -> LabelledSamples:
+    """Return labelled samples with one label each.
+
+    Args:
+        rows: The samples, with the transform of the target.
+        labels: Their labels, shape (n,).
+        train: Positions of the samples that a loss is trained on.
+        held_out: Positions of the others.
+        guides: Whether those that are held out guide the weights.
+    """
+
+    def read(places: Positions, generator: torch.Generator | None) -> tuple[Tensor, Tensor]:
+        inputs = rows.evaluate(places) if generator is None else rows.train(places, generator)
+        return inputs, torch.from_numpy(labels[places])
+
+    return LabelledSamples(read, train, held_out, guides)
 
 
 def open_target_labels(
@@ -119,12 +140,20 @@ def divide_labels(labels: NDArray[np.int64], seed: int, *, train: bool, hold_out
     return trained, held_out
 
 
-def describe_target_labels(found: LabelledRows, classes: tuple[str, ...]) -> list[str]:
-    """Return sentences on how many samples are labelled, what they are for, and which classes have none."""
-    counts = Counter(found.labels.tolist())
+def describe_target_labels(
+    found: LabelledSamples, present: Collection[int], classes: tuple[str, ...], what: str = "samples"
+) -> list[str]:
+    """Return sentences on how many samples are labelled, what they are for, and which classes have none.
+
+    Args:
+        found: The labelled samples.
+        present: Classes that occur among them.
+        classes: Names of all classes.
+        what: What the samples are called.
+    """
     uses = {"train": len(found.train), "guide" if found.guides else "are held out": len(found.held_out)}
     used = " and ".join(f"{count} {use}" for use, count in uses.items() if count) or "none is used"
-    said = [f"{len(found.labels)} target samples are labelled: {used}."]
-    if absent := [name for place, name in enumerate(classes) if place not in counts]:
+    said = [f"{len(found)} target {what} are labelled: {used}."]
+    if absent := [name for place, name in enumerate(classes) if place not in present]:
         said.append(f"These classes have no labelled target sample: {name_some(absent)}.")
     return said

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor
 from torch.nn import functional
 
@@ -21,6 +23,7 @@ class TargetLabels(Objective):
         features: Width of the features (not used).
         classes: Number of classes K (not used).
         strength: Factor of the value and the gradient.
+        loss: Mean of -log p(label), a function of logits and labels; that of pixels for segmentation.
         target_loss: Target loss of the run (not used).
 
     Raises:
@@ -42,11 +45,12 @@ class TargetLabels(Objective):
         classes: int,  # noqa: ARG002
         *,
         strength: float = 0.1,
+        loss: Callable[[Tensor, Tensor], Tensor] = functional.cross_entropy,
         target_loss: Objective | None = None,  # noqa: ARG002
     ) -> None:
         super().__init__()
         check_strength(strength)
-        self.strength = strength
+        self.strength, self.loss = strength, loss
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the strength times the cross-entropy of the labelled target samples.
@@ -56,7 +60,7 @@ class TargetLabels(Objective):
         """
         if not isinstance(target, LabelledTarget):
             raise TypeError("this objective reads labels: call it with a LabelledTarget")
-        return self.strength * functional.cross_entropy(target.logits, target.labels)
+        return self.strength * self.loss(target.logits, target.labels)
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""

@@ -92,7 +92,6 @@ class Settings(BaseModel):
     label_loss: bool | None = _setting(
         None,
         "train on the labelled target samples (target_labels); yes, unless the guide is 'labels', if not given",
-        task=_CLASSIFICATION,
     )
     loss_weights: tuple[float, ...] = _setting((), "fixed weights for the scheme 'linear': source, alignment, target")
     joined: bool = _setting(False, "train the whole method, source loss and alignment, as one objective")

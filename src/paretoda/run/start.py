@@ -15,7 +15,7 @@ from paretoda.run.backbone_choice import resolve_backbone
 from paretoda.run.build import check_machine
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.presets import PRESET
-from paretoda.run.settings import LABELS, SETTINGS, Settings, source_only
+from paretoda.run.settings import LABELS, Settings, source_only
 from paretoda.run.tracking import check_tracker
 from paretoda.training.checkpoint import has_checkpoint
 from paretoda.training.seeding import deterministic_algorithms
@@ -165,8 +165,7 @@ def _check_without_source(source: Any, target: Any) -> None:
 
 def _choose_label_loss(given: Mapping[str, Any], labels: Any) -> Mapping[str, Any]:
     """Return the settings with an answer to whether labelled target samples train, where there are some."""
-    setting, task = SETTINGS["label_loss"], given.get("task", SETTINGS["task"].default)
-    if labels is None or given.get("label_loss") is not None or task != setting.task:
+    if labels is None or given.get("label_loss") is not None:
         return given
     return {**given, "label_loss": given.get("guide") != LABELS}
 

@@ -12,9 +12,10 @@ from paretoda.core.options import name_some
 from paretoda.data.doctor.findings import Finding, attempt, find_shared_samples, sort_findings
 from paretoda.data.open.files import find_failures
 from paretoda.data.segmentation.build_pair import check_counts
-from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_unchecked
+from paretoda.data.segmentation.opening import check_classes, check_scene, number_classes, open_scenes, open_unchecked
 from paretoda.data.segmentation.pair import ScenePairSettings
 from paretoda.data.segmentation.samples import ArrayScenes, FileScenes, SceneSamples
+from paretoda.data.segmentation.target_labels import open_labelled_scenes
 from paretoda.types import IGNORE, Progress
 
 _RARE = 1e-3
@@ -52,6 +53,45 @@ def examine_scenes(
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
         found += find_shared_samples(ours, theirs, "images")
+    return sort_findings(found)
+
+
+def examine_labelled_scenes(
+    labels: Any, source: Any, target: Any, settings: ScenePairSettings, progress: Progress | None = None
+) -> list[Finding]:
+    """Return all findings about the labelled images of the target, errors first.
+
+    There are none where the source or the target cannot be opened: `examine_scenes` says why.
+
+    Args:
+        labels: Labelled scenes of the target, as for `adapt`.
+        source: Source, as for `make_scene_pair`.
+        target: Target, as for `make_scene_pair`.
+        settings: Settings of the pair, of which tables and `skip_bad` are used.
+        progress: Called while files are decoded.
+    """
+    where = "target labels"
+    found: list[Finding] = []
+    ours = attempt(partial(open_scenes, source, labelled=True, table=settings.source_table), "source", [])
+    theirs = attempt(partial(open_scenes, target, labelled=False), "target", [])
+    if ours is None or theirs is None:
+        return []
+    opening = partial(open_labelled_scenes, table=settings.source_table, skip_bad=settings.skip_bad, progress=progress)
+    few = attempt(partial(opening, labels, ours.classes), where, found)
+    if few is None:
+        return found
+    present: set[int] = set()
+    for place in range(len(few)):
+        present |= set(np.unique(few.read_labels([place])[0]).tolist()) - {IGNORE}
+    found.append(Finding("info", where, f"{len(few)} target images with {len(present)} classes are labelled."))
+    if not present:
+        text = "No pixel of the labelled target images has a label; label some pixels with a class."
+        found.append(Finding("error", where, text))
+    elif absent := [name for place, name in enumerate(few.classes) if place not in present]:
+        text = f"These classes have no labelled target pixel: {name_some(absent)}; label an image that has them."
+        found.append(Finding("warning", where, text))
+    if shared := find_shared_samples(ours, few, "images with labels"):
+        found += [Finding("warning", where, finding.message) for finding in shared]
     return sort_findings(found)
 
 

@@ -26,13 +26,14 @@ from paretoda.data.segmentation.translation import Translation
 from paretoda.data.settings import BatchSettings, check_choice
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import DataError
-from paretoda.types import IGNORE, Source, Target
+from paretoda.types import IGNORE, LabelledTarget, Source, Target
 
 ConventionName = Literal["torchvision", "caffe", "efficientnet"]
 _SIGMA = 70 / 1914
 """Deviation of the priors' smoothing, as a share of the width: 70 pixels of GTA5's 1914."""
 _COUNTED = 2000
 _SNAPSHOT_SEEDS: dict[Part, int] = {"source": 0, "held-out-source": 1, "target": 2, "held-out-target": 3}
+_LABELLED_SEED = 4
 _SNAPSHOT_IMAGES = 200
 """Images of a part in a snapshot, with 32 pixels each: as many rows as a small set of images has."""
 _SNAPSHOT_PIXELS = 32
@@ -261,6 +262,15 @@ class ScenePair(Pair):
         return sample_pixels(
             forward, self._snapshot_inputs(part), per_image=_SNAPSHOT_PIXELS, seed=_SNAPSHOT_SEEDS[part]
         )
+
+    def held_out_labelled(self, forward: Forward) -> LabelledTarget | None:
+        """Return pixels of the labelled target images that are held out; see `Pair`."""
+        if self.labelled is None or not len(chosen := self.labelled.held_out):
+            return None
+        batches = [chosen[first : first + self.snapshot_batch] for first in range(0, len(chosen), self.snapshot_batch)]
+        inputs, labels = zip(*(self.labelled.read(batch, None) for batch in batches), strict=True)
+        found = sample_pixels(forward, inputs, labels, per_image=_SNAPSHOT_PIXELS, seed=_LABELLED_SEED)
+        return LabelledTarget(found.features, found.logits, found.index, labels=found.labels)
 
     def _snapshot_inputs(self, part: Part) -> Iterator[Tensor]:
         return self.inputs(part, self.snapshot_batch, SINGLE_PROCESS, _SNAPSHOT_IMAGES)

@@ -18,12 +18,13 @@ from paretoda.objectives.segmentation.clan import Clan
 from paretoda.objectives.segmentation.fda import FdaEntropy
 from paretoda.objectives.segmentation.map_adversary import AdaSegNet, AdvEnt
 from paretoda.objectives.segmentation.minent import MinEnt
-from paretoda.objectives.segmentation.pixel_cross_entropy import PixelCrossEntropy
+from paretoda.objectives.segmentation.pixel_cross_entropy import PixelCrossEntropy, pixel_cross_entropy
 from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, pixel_rows
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.tcm import Tcm
+from paretoda.objectives.target_labels import TargetLabels
 from paretoda.types import Objective
 
 SEGMENTATION_SOURCE_LOSSES: dict[str, Factory] = {"cross-entropy": PixelCrossEntropy}
@@ -67,6 +68,10 @@ SEGMENTATION_GUIDES: dict[str, Factory] = {
     "agreement": at_pixels(AgreementGuide, reads_source=False),
 }
 """Name -> loss on held-out target images, whose gradient guides the weights."""
+
+
+PixelLabels = partial(TargetLabels, loss=pixel_cross_entropy)
+"""Loss and guide of the few labelled images of the target."""
 
 
 def make_pixel_method(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
@@ -124,6 +129,7 @@ __all__ = [
     "FdaEntropy",
     "MinEnt",
     "PixelCrossEntropy",
+    "PixelLabels",
     "make_pixel_guide",
     "make_pixel_method",
     "make_pixel_target_loss",

@@ -12,7 +12,7 @@ from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
-from paretoda.data.target_labels import LabelledRows, describe_target_labels, divide_labels, open_target_labels
+from paretoda.data.target_labels import describe_target_labels, divide_labels, label_rows, open_target_labels
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import SettingsError
 from paretoda.models.backbones import default_backbone, make_backbone
@@ -117,8 +117,8 @@ def add_target_labels(
         hold_out=guides or settings.selects_by_labels,
     )
     rows = _make_labelled_rows(inputs, samples, callbacks.progress)
-    few = LabelledRows(rows, found.values, train, held_out, guides)
-    notes = (*samples.notes, *describe_target_labels(few, pair.classes))
+    few = label_rows(rows, found.values, train, held_out, guides=guides)
+    notes = (*samples.notes, *describe_target_labels(few, set(found.values.tolist()), pair.classes))
     for note in notes:
         callbacks.notify(note)
     return replace(inputs, raw=replace(raw, notes=(*raw.notes, *notes)), pair=replace(pair, labelled=few))

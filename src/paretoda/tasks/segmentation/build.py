@@ -17,13 +17,14 @@ from paretoda.models.segmentation.segmenter import Segmenter, make_segmenter, se
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.objectives.segmentation import (
     PixelCrossEntropy,
+    PixelLabels,
     make_pixel_guide,
     make_pixel_method,
     make_pixel_target_loss,
 )
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
 from paretoda.run.build import assemble_step, with_prior
-from paretoda.run.settings import Settings
+from paretoda.run.settings import LABELS, Settings
 from paretoda.training.optimisers import SGD, OptimiserGroup
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -161,11 +162,17 @@ def build(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
     model = make_model(settings, pair)
     objectives = make_objectives(settings, pair, model)
 
+    shape = {"features": model.width, "classes": len(pair.classes)}
+    if settings.label_loss:
+        options = settings.part_options[LABELS]
+        objectives[LABELS] = with_options(LABELS, PixelLabels, shape, options)
+
     def guide() -> Objective:
+        if settings.guide == LABELS:
+            return with_options(LABELS, PixelLabels, shape, {"strength": 1.0})
         return make_pixel_guide(
             settings.guide,
-            features=model.width,
-            classes=len(pair.classes),
+            **shape,
             target_loss=objectives.get(settings.guide_part),
             options={"most": _GUIDE_PIXELS, **settings.part_options["guide"]},
         )

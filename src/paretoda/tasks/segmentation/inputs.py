@@ -13,11 +13,18 @@ from torch import Tensor
 
 from paretoda.data.prefetching import Reading
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, make_scene_pair
+from paretoda.data.segmentation.target_labels import (
+    divide_scenes,
+    find_present_classes,
+    label_scenes,
+    open_labelled_scenes,
+)
+from paretoda.data.target_labels import describe_target_labels
 from paretoda.errors import SettingsError
 from paretoda.models.segmentation.backbones import find_pixel_backbone
 from paretoda.run.backbone_choice import describe_weights
 from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
-from paretoda.run.settings import Settings, parse_size, source_only
+from paretoda.run.settings import LABELS, Settings, parse_size, source_only
 from paretoda.run.task import NO_TARGET
 from paretoda.run.train import train
 from paretoda.tasks.segmentation.build import backbone_name, build
@@ -101,6 +108,34 @@ def open_inputs(
         if note is not None:
             callbacks.notify(note)
     return SegmentationInputs(pair, has_target=target is not None)
+
+
+def add_target_labels(
+    settings: Settings, inputs: SegmentationInputs, labels: Any, callbacks: Callbacks = NO_CALLBACKS
+) -> SegmentationInputs:
+    """Return the inputs with the target images whose label maps the user has given, and say what they are for.
+
+    Args:
+        settings: Settings of the run.
+        inputs: The data of the run.
+        labels: Labelled scenes of the target.
+        callbacks: Receive notes, and the progress of checking files.
+    """
+    pair, guides = inputs.pair, settings.guide == LABELS
+    scenes = open_labelled_scenes(
+        labels, pair.classes, table=settings.source_table, skip_bad=settings.skip_bad, progress=callbacks.progress
+    )
+    train, held_out = divide_scenes(
+        len(scenes),
+        pair.settings.seed_of_split,
+        train=bool(settings.label_loss),
+        hold_out=guides or settings.selects_by_labels,
+    )
+    few = label_scenes(scenes, pair.target.transform, train, held_out, guides=guides)
+    notes = [*scenes.notes, *describe_target_labels(few, find_present_classes(few), pair.classes, "images")]
+    for note in notes:
+        callbacks.notify(note)
+    return replace(inputs, pair=replace(pair, labelled=few, notes=(*pair.notes, *notes)))
 
 
 def add_cycle_translation(

@@ -12,12 +12,18 @@ import torch
 
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.segmentation import ScenePairSettings, examine_scenes
+from paretoda.data.segmentation.doctor import examine_labelled_scenes
 from paretoda.data.segmentation.label_tables import find_table
 from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.validators import PIXEL_VALIDATORS
 from paretoda.io.files import write_text
 from paretoda.models.segmentation.segmenter import Segmenter
-from paretoda.objectives.segmentation import SEGMENTATION_GUIDES, SEGMENTATION_METHODS, SEGMENTATION_TARGET_LOSSES
+from paretoda.objectives.segmentation import (
+    SEGMENTATION_GUIDES,
+    SEGMENTATION_METHODS,
+    SEGMENTATION_TARGET_LOSSES,
+    PixelLabels,
+)
 from paretoda.objectives.segmentation.pixel_objective import AtPixels
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.report.card import CardFacts
@@ -25,7 +31,7 @@ from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
-from paretoda.run.settings import Settings
+from paretoda.run.settings import LABELS, Settings
 from paretoda.run.task import PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import SEGMENTATION
@@ -40,7 +46,12 @@ from paretoda.tasks.segmentation.evaluation import (
     predict_data,
 )
 from paretoda.tasks.segmentation.export import SegmentationProgram
-from paretoda.tasks.segmentation.inputs import SegmentationInputs, add_cycle_translation, open_inputs
+from paretoda.tasks.segmentation.inputs import (
+    SegmentationInputs,
+    add_cycle_translation,
+    add_target_labels,
+    open_inputs,
+)
 from paretoda.tasks.segmentation.map_files import write_maps
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor, average, load_predictor
 from paretoda.tasks.segmentation.teachers import describe_self_training, label_target, open_teachers
@@ -84,6 +95,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     own_parts = ("source", "translation")
 
     build = staticmethod(build)
+    add_target_labels = staticmethod(add_target_labels)
     average = staticmethod(average)
     for_source = staticmethod(for_source)
     pictures = staticmethod(make_pictures)
@@ -107,7 +119,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         return Tables(
             SEGMENTATION_METHODS,
             SEGMENTATION_TARGET_LOSSES,
-            SEGMENTATION_GUIDES,
+            {**SEGMENTATION_GUIDES, LABELS: PixelLabels},
             SCHEMES,
             PIXEL_VALIDATORS,
             _BACKBONES,
@@ -115,8 +127,10 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the defaults that differ from those of `Settings`."""
-        paretoda = values.get("scheme", "paretoda") == "paretoda"
-        return {**_DEFAULTS, **(_DEFAULTS_OF_PARETODA if paretoda else {})}
+        if values.get("scheme", "paretoda") != "paretoda":
+            return _DEFAULTS
+        labels = {"head_losses": ("source", LABELS)} if values.get("label_loss") else {}
+        return {**_DEFAULTS, **_DEFAULTS_OF_PARETODA, **labels}
 
     def check(self, settings: Settings) -> None:
         """Raise ValueError if teachers are given for a method other than 'fda', or the label table is unknown."""
@@ -208,6 +222,12 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about two domains of scenes."""
         return examine_scenes(source, target, ScenePairSettings(source_table=table, skip_bad=skip_bad), progress)
+
+    def examine_target_labels(
+        self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about the labelled images of the target."""
+        return examine_labelled_scenes(labels, source, target, ScenePairSettings(skip_bad=skip_bad), progress)
 
     def apply_options(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""
