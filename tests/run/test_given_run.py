@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from paretoda import ParetoDAClassifier
-from paretoda.api import adapt, segment
+from paretoda.api import adapt
 from paretoda.errors import DataError, RunError, SettingsError
 from paretoda.models.backbones import make_backbone
 from paretoda.run.directory.directory import RunDirectory
@@ -185,8 +185,6 @@ def test_mistakes_are_told_in_one_sentence(given, arrays, tmp_path, small):
         adapt(target=t[:5], from_run=given)
     with pytest.raises(SettingsError, match="this run was not written to a directory; give --out"):
         adapt(target=t, from_run=adapt((x, y), t, **{**small, "steps": 2}))
-    with pytest.raises(SettingsError, match="--from: only for --task classification"):
-        segment(target=np.zeros((24, 16, 16, 3), np.uint8), from_run=given)
 
 
 def test_runs_that_are_more_than_one_network_are_refused(arrays, tmp_path, small):

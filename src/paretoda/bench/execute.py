@@ -30,7 +30,6 @@ from paretoda.run.start import RunRequest
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks import find_task
 from paretoda.tasks.classification.evaluation import OracleSamples, measure_probabilities
-from paretoda.tasks.classification.given_run import KEPT_SETTINGS
 from paretoda.tasks.settings import make_settings
 from paretoda.training.loop import After
 from paretoda.types import Progress
@@ -111,7 +110,7 @@ def _train_given_run(
     first = {**network, "method": "source-only", "target_loss": "none"}
     source = replace(loaded, target=None, target_labels=None)
     execute(_make_request(source, first, out), make_settings, lambda _: task, (), NO_CALLBACKS)
-    kept = {name: value for name, value in network.items() if name not in KEPT_SETTINGS}
+    kept = {name: value for name, value in network.items() if name not in (task.kept_settings or ())}
     return {**kept, **given, "from_run": str(out)}, replace(loaded, source=None)
 
 

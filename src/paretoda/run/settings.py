@@ -87,7 +87,6 @@ class Settings(BaseModel):
         None,
         "a finished run whose model is adapted to the target without its source, which then is not given",
         often=True,
-        task=_CLASSIFICATION,
     )
     label_loss: bool | None = _setting(
         None,

@@ -196,6 +196,8 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """Samples of a domain that a batch or micro-batch needs at least."""
     classes_title: str = "Predicted classes"
     """Heading of the table of predicted classes on a report."""
+    kept_settings: tuple[str, ...] | None = None
+    """Settings that a run with `from_run` takes from the run that it begins with; None: the task has no such runs."""
     own_parts: tuple[str, ...] = ()
     """Parts besides alignment, target losses, guide and scheme that take options, such as "translation"."""
 

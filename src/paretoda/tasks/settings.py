@@ -9,6 +9,7 @@ from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
 from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
+from paretoda.run.given_run import check_without_source
 from paretoda.run.presets import PRESET, expand_preset, split_method
 from paretoda.run.settings import AUTOMATIC, LABELS, SETTINGS, Settings, parse_settings
 from paretoda.run.task import Task
@@ -48,6 +49,8 @@ def make_settings(values: Mapping[str, Any]) -> Settings:
     try:
         _check_names(settings, task)
         task.check(settings)
+        if settings.from_run is not None:
+            check_without_source(settings, task)
         settings.check(task.own_parts, task.smallest_batch)
     except ValueError as error:
         raise SettingsError(str(error)) from error

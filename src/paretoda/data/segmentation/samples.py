@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,6 +219,52 @@ class ArrayScenes(TableClasses):
     def without_labels(self) -> ArrayScenes:
         """Return the images without labels."""
         return replace(self, y=None)
+
+
+@dataclass(frozen=True, eq=False)
+class PredictedScenes(TableClasses):
+    """Images with label maps that a network has predicted for them, in the place of labelled ones.
+
+    Args:
+        scenes: The images.
+        maps: Predicted classes, uint8, shape (n, h, w), at the resolution of the network's maps.
+        table: Names and colours of the classes.
+    """
+
+    scenes: SceneSamples
+    maps: NDArray[np.uint8]
+    table: LabelTable
+
+    labelled = True
+    notes: ClassVar[tuple[str, ...]] = ()
+
+    def __len__(self) -> int:
+        return len(self.scenes)
+
+    def read(self, index: Index) -> list[Image8]:
+        """Return these images."""
+        return self.scenes.read(index)
+
+    def read_labels(self, index: Index) -> list[Map8]:
+        """Return their predicted maps, resized to the images; every pixel takes the nearest prediction."""
+        sizes = self.sizes(index)
+        return [resize_map(self.maps[place], size) for place, size in zip(index, sizes, strict=True)]
+
+    def names(self, index: Index) -> list[str]:
+        """Return the names of these images."""
+        return self.scenes.names(index)
+
+    def sizes(self, index: Index) -> list[Size]:
+        """Return width and height of these images."""
+        return self.scenes.sizes(index)
+
+    def digests(self, index: Index) -> list[str]:
+        """Return hashes of these images."""
+        return self.scenes.digests(index)
+
+    def without_labels(self) -> SceneSamples:
+        """Return the images alone."""
+        return self.scenes
 
 
 def make_array_scenes(

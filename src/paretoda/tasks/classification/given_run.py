@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,9 +20,8 @@ from paretoda.data.scaling import FeatureTransform, fit_z_scores
 from paretoda.data.settings import PairSettings
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import DataError, RunError
-from paretoda.evaluation.validators import WITH_SOURCE
-from paretoda.run.directory.directory import RunDirectory
-from paretoda.run.settings import SETTINGS, Settings
+from paretoda.run.given_run import read_given_run
+from paretoda.run.settings import Settings
 from paretoda.tasks.classification.predictor import ClassificationPredictor, load_predictor
 from paretoda.training.strategies import STRATEGIES
 from paretoda.types import Progress
@@ -52,24 +50,14 @@ KEPT_SETTINGS = (
 
 def check_given_run(settings: Settings) -> None:
     """Raise ValueError for settings that make no sense without a source."""
-    fixed = [name for name in KEPT_SETTINGS if getattr(settings, name) != SETTINGS[name].default]
-    if fixed:
-        raise ValueError(
-            f"the network of --from is kept as it is, and there is no source; leave out "
-            f"{', '.join(SETTINGS[name].option for name in fixed)}"
-        )
     if settings.method != "source-only":
         raise ValueError(
             f"the method {settings.method!r} aligns the target with a source, and --from has none; leave out --method"
         )
-    if not settings.target_losses:
-        raise ValueError("without a source something must be trained on the target; leave out --target-loss none")
     if settings.scheme in STRATEGIES:
         raise ValueError(f"the scheme {settings.scheme!r} needs a source, and --from has none; leave out --scheme")
     if settings.scaling not in ("per-domain", "source"):
         raise ValueError("with --from, --scaling is per-domain, or source: that of the run it begins with")
-    if reading := [name for name in settings.select.split("+") if name in WITH_SOURCE]:
-        raise ValueError(f"{reading[0]!r} scores by labels of a source, and --from has none; leave it out of --select")
 
 
 def load_given_run(place: str, device: torch.device | None = None) -> ClassificationPredictor:
@@ -82,11 +70,7 @@ def load_given_run(place: str, device: torch.device | None = None) -> Classifica
     Raises:
         RunError: There is no finished run of one network for classification.
     """
-    directory = RunDirectory(Path(place))
-    try:
-        found = load_predictor(directory.model, directory.description, device)
-    except RunError as error:
-        raise RunError(f"--from: {error}") from error
+    found = read_given_run(place, lambda run: load_predictor(run.model, run.description, device))
     architecture = found.model.architecture
     if architecture.members > 1 or architecture.losses:
         kind = "has several members" if architecture.members > 1 else "is a hypernetwork"

@@ -47,7 +47,7 @@ from paretoda.tasks.classification.evaluation import (
     prediction_rows,
 )
 from paretoda.tasks.classification.export import ClassificationProgram
-from paretoda.tasks.classification.given_run import DEFAULTS, check_given_run
+from paretoda.tasks.classification.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run
 from paretoda.tasks.classification.inputs import ClassificationInputs, add_target_labels, open_inputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
@@ -59,6 +59,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     """Images or feature vectors with one class each."""
 
     name = CLASSIFICATION
+    kept_settings = KEPT_SETTINGS
 
     build = staticmethod(build)
     add_target_labels = staticmethod(add_target_labels)

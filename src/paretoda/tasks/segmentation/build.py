@@ -25,6 +25,7 @@ from paretoda.objectives.segmentation import (
 from paretoda.objectives.segmentation.map_adversary import FEWER_LAYERS
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import LABELS, Settings
+from paretoda.tasks.segmentation.given_run import load_given_run
 from paretoda.training.optimisers import SGD, OptimiserGroup
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -61,13 +62,20 @@ def make_model(settings: Settings, pair: ScenePair) -> Segmenter:
     )
 
 
+def _begin_with(run: str) -> Segmenter:
+    """Return the network of a finished run."""
+    model = load_given_run(run).model
+    model.pretrained = True
+    return model
+
+
 def make_objectives(settings: Settings, pair: ScenePair, model: Segmenter) -> dict[str, Objective]:
     """Make the source, alignment and target losses that the settings name."""
     seed_everything(settings.seed, "objectives")
     options = settings.part_options
     shape = {"features": model.width, "classes": len(pair.classes)}
     made = {
-        "source": _source_loss(settings, pair, shape),
+        "source": None if settings.from_run is not None else _source_loss(settings, pair, shape),
         "alignment": make_pixel_method(
             settings.method, **shape, options=_alignment_options(settings, pair, model, options["alignment"])
         ),
@@ -159,7 +167,7 @@ def build(settings: Settings, pair: ScenePair, device: torch.device) -> Step:
     """Build the step of a segmentation run, before training."""
     if settings.bn == "joint" and pair.source.transform.trained_size != pair.target.transform.size:
         raise SettingsError("source and target images differ in size and cannot be one batch: leave out --bn joint")
-    model = make_model(settings, pair)
+    model = make_model(settings, pair) if settings.from_run is None else _begin_with(settings.from_run)
     objectives = make_objectives(settings, pair, model)
 
     shape = {"features": model.width, "classes": len(pair.classes)}

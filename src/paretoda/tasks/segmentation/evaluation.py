@@ -111,7 +111,7 @@ def make_pictures(predictor: SegmentationPredictor, inputs: SegmentationInputs |
         return NO_PICTURES
     held_out = inputs.pair.source_held_out[:_HELD_OUT].tolist()
     overlaps = []
-    if held_out:
+    if held_out and inputs.has_source:
         found = measure_maps(for_source(predictor, inputs), inputs.pair.source.samples, held_out)
         overlaps = [make_overlap(predictor, found.scores, "held-out source", oracle=False)]
     confidences = [confidence for _, _, confidence in facts.predictions]

@@ -28,6 +28,7 @@ from paretoda.run.settings import LABELS, Settings, parse_size, source_only
 from paretoda.run.task import NO_TARGET
 from paretoda.run.train import train
 from paretoda.tasks.segmentation.build import backbone_name, build
+from paretoda.tasks.segmentation.given_run import load_given_run, open_given_run
 from paretoda.tasks.segmentation.predictor import SegmentationPredictor
 from paretoda.tasks.segmentation.translation import (
     CYCLEGAN,
@@ -54,11 +55,13 @@ class SegmentationInputs:
     Args:
         pair: Source and target.
         has_target: Whether a target was given; without one the unlabelled source stands in its place.
+        has_source: Whether a source was given; without one the target stands in its place.
         teachers: The mean of finished runs that label the target before training; None without any.
     """
 
     pair: ScenePair
     has_target: bool = True
+    has_source: bool = True
     teachers: SegmentationPredictor | None = None
 
     @property
@@ -88,7 +91,11 @@ def make_pair_settings(settings: Settings) -> ScenePairSettings:
 
 
 def open_inputs(
-    settings: Settings, source: Any, target: Any, callbacks: Callbacks = NO_CALLBACKS
+    settings: Settings,
+    source: Any,
+    target: Any,
+    callbacks: Callbacks = NO_CALLBACKS,
+    device: torch.device | None = None,
 ) -> SegmentationInputs:
     """Open the data and say what the user should know of them.
 
@@ -97,8 +104,15 @@ def open_inputs(
         source: Labelled scenes.
         target: Unlabelled images; None: the source stands in their place.
         callbacks: Receive notes, and the progress of checking files.
+        device: Device of the network of a run that stands in the source's place; None: the CPU.
     """
     wanted = make_pair_settings(settings)
+    if settings.from_run is not None:
+        given = load_given_run(settings.from_run, device)
+        pair = open_given_run(given, wanted, target, callbacks.progress)
+        for said in pair.notes:
+            callbacks.notify(said)
+        return SegmentationInputs(pair, has_source=False)
     if target is None:
         pair = make_scene_pair(source, source, replace(wanted, least_target=2), None, callbacks.progress)
         pair = replace(pair, notes=(*pair.notes, NO_TARGET))

@@ -46,6 +46,7 @@ from paretoda.tasks.segmentation.evaluation import (
     predict_data,
 )
 from paretoda.tasks.segmentation.export import SegmentationProgram
+from paretoda.tasks.segmentation.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run
 from paretoda.tasks.segmentation.inputs import (
     SegmentationInputs,
     add_cycle_translation,
@@ -91,6 +92,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     name = SEGMENTATION
     smallest_batch = 1
+    kept_settings = KEPT_SETTINGS
     classes_title = "Largest class of each image"
     own_parts = ("source", "translation")
 
@@ -127,13 +129,17 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
 
     def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
         """Return the defaults that differ from those of `Settings`."""
+        if values.get("from_run") is not None:
+            return {**_DEFAULTS, **DEFAULTS}
         if values.get("scheme", "paretoda") != "paretoda":
             return _DEFAULTS
         labels = {"head_losses": ("source", LABELS)} if values.get("label_loss") else {}
         return {**_DEFAULTS, **_DEFAULTS_OF_PARETODA, **labels}
 
     def check(self, settings: Settings) -> None:
-        """Raise ValueError if teachers are given for a method other than 'fda', or the label table is unknown."""
+        """Raise ValueError for teachers without 'fda', an unknown label table, or what needs a source beside --from."""
+        if settings.from_run is not None:
+            check_given_run(settings)
         if settings.source_table is not None:
             find_table(settings.source_table)
         if settings.teachers and settings.method != "fda":
@@ -150,7 +156,7 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         resuming: bool = False,
     ) -> SegmentationInputs:
         """Open and check the data and the teachers; a checkpoint has the labels of the teachers already."""
-        inputs = open_inputs(settings, source, target, callbacks)
+        inputs = open_inputs(settings, source, target, callbacks, device)
         return inputs if resuming else replace(inputs, teachers=open_teachers(settings, inputs.pair, device))
 
     def check_processes(self, settings: Settings) -> None:
