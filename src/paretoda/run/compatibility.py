@@ -55,6 +55,12 @@ UNSUITED: dict[tuple[str, str], str] = {
 """Scheme and method that are refused together -> the reason; docs/decisions/0004 has the measurements."""
 
 
+FOR_ONE_SOURCE: dict[str, str] = {
+    "gh++": "harmonises one source loss with one alignment",
+}
+"""Scheme that is refused with several separate sources -> the reason."""
+
+
 def unsuited(scheme: str, method: str) -> str | None:
     """Return one sentence on a scheme that does not suit a method's loss values; None if it does.
 

@@ -223,6 +223,7 @@ class Step:
         labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
+        domain = None if batch.domain is None else gather_domain_rows(shares, (batch.domain, 0))[0]
         head, more = self.model.head, self.model.extra_logits
         labelled = None
         if batch.labelled is not None and batch.target_labels is not None:
@@ -230,7 +231,7 @@ class Step:
             index = torch.arange(len(few), device=few.device)
             labelled = LabelledTarget(few, head(few), index, batch.labelled, head, labels=batch.target_labels)
         return (
-            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
+            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels, domain=domain),
             Target(target, head(target), target_index, batch.target, head, more(target)),
             labelled,
             passes,

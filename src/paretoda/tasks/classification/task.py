@@ -60,6 +60,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
 
     name = CLASSIFICATION
     kept_settings = KEPT_SETTINGS
+    takes_several_sources = True
 
     build = staticmethod(build)
     add_target_labels = staticmethod(add_target_labels)
@@ -122,10 +123,16 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return the predictor with the temperature of its confidence."""
         return replace(predictor, temperature=source_temperature(snapshot))
 
-    def for_source(self, predictor: ClassificationPredictor, inputs: ClassificationInputs) -> ClassificationPredictor:
-        """Return the same networks for new data of the source, whose features are scaled differently."""
-        scaling = _frozen_scaling(inputs, inputs.pair.source.transform)
-        return replace(predictor, transform=inputs.raw.source.transform, scaling=scaling)
+    def for_sources(
+        self, predictor: ClassificationPredictor, inputs: ClassificationInputs
+    ) -> tuple[ClassificationPredictor, ...]:
+        """Return the same networks for new data of each source, whose features are scaled differently."""
+        transforms = inputs.raw.transforms or (inputs.raw.source.transform,)
+        scalings = inputs.pair.transforms or (inputs.pair.source.transform,)
+        return tuple(
+            replace(predictor, transform=transform, scaling=_frozen_scaling(inputs, scaling))
+            for transform, scaling in zip(transforms, scalings, strict=True)
+        )
 
     def load(self, directory: RunDirectory, device: torch.device) -> ClassificationPredictor:
         """Load the model of a finished run; nothing in its files is executed."""
