@@ -185,6 +185,13 @@ class Step:
             losses = {name: loss.float() for name, loss in losses.items()}
         return BatchView(source, target, losses, features, guide_loss, private)
 
+    def loss(self, name: str, batch: Batch) -> Tensor:
+        """Encode the batch and return the loss of one objective."""
+        source, target, labelled, _ = self._encode(batch)
+        objective = self.objectives[name]
+        found: Tensor = objective(source, labelled if objective.reads_labels else target)
+        return found
+
     def weigh(self, view: BatchView, scheme: Scheme) -> Report:
         """Fill every `.grad` with the gradient that the scheme chooses for these losses."""
         return backward(

@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from paretoda.data import PairSettings, examine
-from paretoda.data.doctor.examine import examine_target_labels
-from paretoda.data.doctor.findings import Finding
+from paretoda.data.doctor.examine import examine_sources, examine_target_labels
+from paretoda.data.doctor.findings import Finding, sort_findings
 from paretoda.data.pair import Pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.errors import DataError, RunError
@@ -166,13 +166,22 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return everything that is wrong or strange about two domains."""
         if table is not None:
             raise DataError("--source-table: only for --task segmentation")
-        return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
+        settings = PairSettings(skip_bad=skip_bad)
+        if isinstance(source, list):
+            return examine_sources(source, target, settings, progress)
+        return examine(source, target, settings, progress)
 
     def examine_target_labels(
         self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about the labelled samples of the target."""
-        return examine_target_labels(labels, source, target, PairSettings(skip_bad=skip_bad), progress)
+        settings = PairSettings(skip_bad=skip_bad)
+        found = [
+            finding
+            for one in (source if isinstance(source, list) else [source])
+            for finding in examine_target_labels(labels, one, target, settings, progress)
+        ]
+        return sort_findings(list(dict.fromkeys(found)))
 
     def examine_given_run(
         self, place: str, target: Any, *, skip_bad: bool, progress: Progress | None
