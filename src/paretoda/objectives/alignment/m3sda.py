@@ -72,7 +72,7 @@ class M3sda(Objective):
 
     reads_all_sources = True
 
-    def __init__(self, features: int, classes: int, *, moments: int = 2, strength: float = 0.3) -> None:  # noqa: ARG002
+    def __init__(self, features: int, classes: int, *, moments: int = 2, strength: float = 0.1) -> None:  # noqa: ARG002
         super().__init__()
         if moments < 1 or not 0 < strength < float("inf"):
             raise ValueError(f"moments must be at least 1 and strength positive, got {moments} and {strength}")
