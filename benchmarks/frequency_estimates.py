@@ -29,7 +29,9 @@ STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)
 
 def trained(task: SuiteTask, settings: Settings) -> LabelShift:
     """What the running means are after a training by AdvEnt and TCM."""
-    source, target = (open_scenes(open_part(part, None, Path()), labelled=True) for part in (*task.sources, task.target))
+    source, target = (
+        open_scenes(open_part(part, None, Path()), labelled=True) for part in (*task.sources, task.target)
+    )
     pair = make_scene_pair(source, target.without_labels(), make_pair_settings(settings))
     step = build(settings, pair, torch.device("cpu"))
     for number in range(settings.steps):
