@@ -29,7 +29,9 @@ STRENGTHS = (0.1, 0.2, 1 / 3, 0.5, 1.0)
 
 def trained(task: SuiteTask, settings: Settings) -> LabelShift:
     """What the running means are after a training by AdvEnt and TCM."""
-    source, target = (open_scenes(open_part(part, None, Path()), labelled=True) for part in (task.source, task.target))
+    source, target = (
+        open_scenes(open_part(part, None, Path()), labelled=True) for part in (*task.sources, task.target)
+    )
     pair = make_scene_pair(source, target.without_labels(), make_pair_settings(settings))
     step = build(settings, pair, torch.device("cpu"))
     for number in range(settings.steps):
@@ -42,7 +44,7 @@ def trained(task: SuiteTask, settings: Settings) -> LabelShift:
 
 def distances(task: SuiteTask, settings: Settings) -> dict[str, float]:
     """Half the sum of differences to the true frequencies, both times the class weights; 0..1."""
-    source, target = shares(task.source, None), shares(task.target, None)
+    source, target = shares(task.sources[0], None), shares(task.target, None)
     weights = source.clamp(min=1e-4).rsqrt()
     shift = trained(task, settings)
     total = shift.joint.sum()

@@ -54,8 +54,11 @@ def _alignment(name: str) -> Rows:
     return Rows({"alone": name, "under `paretoda` with TCM and propagation": f"{name}, paretoda"})
 
 
+SEVERAL_SOURCES = ("mdan", "m3sda")
+"""Alignments for several sources: the tasks of the comparison have one."""
+
 SECTIONS: dict[str, Rows] = {
-    **{name: _alignment(name) for name in ALIGNMENTS},
+    **{name: _alignment(name) for name in ALIGNMENTS if name not in SEVERAL_SOURCES},
     "source-only": Rows({"alone": "source-only", "with `--bn per-domain` (AdaBN)": "source-only, AdaBN"}, ()),
     **{name: _plug_in(name) for name in ("bsp", "mcc", "bnm")},
     "linear": Rows(

@@ -35,10 +35,10 @@ def main() -> None:
     found = {}
     for suite in given.suites:
         for name, task in find_suite(suite).tasks.items():
-            source, target = shares(task.source, given.data), shares(task.target, given.data)
+            source, target = shares(task.sources[0], given.data), shares(task.target, given.data)
             prior = target / source.sqrt()
             found[name] = {
-                "classes": list(open_scenes(open_part(task.source, given.data, Path()), labelled=True).classes),
+                "classes": list(open_scenes(open_part(task.sources[0], given.data, Path()), labelled=True).classes),
                 "source": source.tolist(),
                 "target": target.tolist(),
                 "distance": float((source - target).abs().sum() / 2),

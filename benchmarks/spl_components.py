@@ -62,7 +62,7 @@ def main() -> None:
     folder, tasks = find_data_folder(given.data), find_suite("development").tasks
     names = given.tasks or [name for name in tasks if not name.startswith("digits")]
     found = {
-        name: measure_task(folder / tasks[name].source.path, folder / tasks[name].target.path, given.classes)
+        name: measure_task(folder / tasks[name].sources[0].path, folder / tasks[name].target.path, given.classes)
         for name in names
     }
     if given.json:

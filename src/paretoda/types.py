@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeAlias
 
 from torch import Tensor, nn
@@ -34,6 +34,7 @@ class Batch:
         labelled: Inputs of labelled target samples, shape (n, ...); None without any, or where none trains.
         target_labels: Their labels, shape (n,).
         guide_labels: Labels of `guide`, shape (g,), where labelled target samples guide; otherwise None.
+        domain: Number of the source that each source sample is from, from 0, shape (b,); None with one source.
 
     Examples:
         >>> import torch
@@ -53,6 +54,7 @@ class Batch:
     labelled: Tensor | None = None
     target_labels: Tensor | None = None
     guide_labels: Tensor | None = None
+    domain: Tensor | None = None
 
     def tensors(self) -> dict[str, Tensor]:
         """Return the tensors of the batch by the names of their fields, without those that are None."""
@@ -105,6 +107,7 @@ class Source(Domain):
 
     Args:
         labels: Labels, shape (n,), int64 in 0..K-1; pixel labels (n, H, W), with `IGNORE` where there is none.
+        domain: Number of the source that each sample is from, from 0, shape (n,); None with one source.
 
     Examples:
         >>> import torch
@@ -114,6 +117,36 @@ class Source(Domain):
     """
 
     labels: Tensor
+    domain: Tensor | None = None
+
+    def of(self, number: int) -> Source:
+        """Return the samples of one of several sources, or all of them where there is only one.
+
+        Args:
+            number: Number of the source, from 0.
+
+        Examples:
+            >>> import torch
+            >>> index = torch.arange(4)
+            >>> both = Source(torch.randn(4, 2), torch.randn(4, 3), index, labels=index % 3, domain=index % 2)
+            >>> both.of(1).index.tolist()
+            [1, 3]
+        """
+        if self.domain is None:
+            return self
+        chosen = self.domain == number
+        # Several processes have the inputs of their own samples only, which then cannot be told apart.
+        inputs = self.inputs[chosen] if self.inputs is not None and len(self.inputs) == len(chosen) else None
+        return replace(
+            self,
+            features=self.features[chosen],
+            logits=self.logits[chosen],
+            index=self.index[chosen],
+            inputs=inputs,
+            extra_logits=tuple(logits[chosen] for logits in self.extra_logits),
+            labels=self.labels[chosen],
+            domain=None,
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,6 +303,10 @@ class Objective(nn.Module, ABC):
     """Whether it is called with the labelled target samples, a `LabelledTarget`, in place of the unlabelled ones."""
     follows_teacher: bool = False
     """Whether it is called with a `TaughtTarget` made of its `lesson`, in place of the unlabelled samples."""
+    reads_all_sources: bool = False
+    """Whether it is one objective for all sources; otherwise each of several sources has one of its own."""
+    is_whole_method: bool = False
+    """Whether it contains the loss of the labelled source, so that there is no other."""
     common: bool = False
     """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
 

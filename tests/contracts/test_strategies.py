@@ -27,6 +27,7 @@ OTHER = {
     "metaalign": "scheme.rate=20",
     "auxilearn": "scheme.combination=monotone",
     "hypernetwork": "scheme.concentration=3",
+    "pga": "scheme.flatness=1",
 }
 """An option of each that must change what is trained."""
 
@@ -118,7 +119,7 @@ def test_one_loss_alone_is_refused_in_one_sentence(name):
 
 
 def test_other_combinations_without_sense_are_refused():
-    for name in ("metaalign", "auxilearn"):
+    for name in ("metaalign", "auxilearn", "pga"):
         with pytest.raises(SettingsError, match="take --precision bf16 or 32"):
             make_settings({"scheme": name, "precision": "16"})
     x, y, t, _ = blobs()

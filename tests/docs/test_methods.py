@@ -30,7 +30,7 @@ from paretoda.training.strategies import STRATEGIES
 ROOT = Path(__file__).parents[2]
 PAGES = ROOT / "docs" / "methods"
 TABLES = {"alignments": ALIGNMENTS, "target-losses": TARGET_LOSSES, "schemes": {**SCHEMES, **STRATEGIES}}
-GIVEN = ("features", "classes")
+GIVEN = ("features", "classes", "sources")
 BASE = "adapt --source S.npz --target T.npz --out RUN "
 PROGRAM = typer.main.get_command(app)
 CLASSES = ("ant", "bee", "cat")

@@ -48,7 +48,7 @@ def result(**changed):
         "sentences": ("By im: step 2.", "Adaptation may have made the model worse."),
         "negative_transfer": "Adaptation may have made the model worse.",
     }
-    models = dict.fromkeys(("model", "source_model", "last"))
+    models = dict.fromkeys(("model", "source_models", "last"))
     return Run(**(models | given | changed))
 
 

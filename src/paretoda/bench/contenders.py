@@ -26,6 +26,9 @@ from paretoda.tasks.suites import Suite
 
 ORACLE = "oracle"
 """Key among the settings of a contender: it is trained on the target with its labels, as an upper bound."""
+ONLY_SOURCE = "only_source"
+"""Key among the settings of a contender: number, from 1, of the only one of several sources that it is trained on."""
+_NO_SETTINGS = (ORACLE, ONLY_SOURCE)
 GRID = (0.1, 0.3, 1.0)
 """Weights of the alignment, and of all losses on the target together; the source loss has the weight 1."""
 
@@ -75,7 +78,7 @@ class RunSpec:
     @cached_property
     def _checked(self) -> Settings | None:
         """The checked settings; None for a baseline, which has none."""
-        return None if "baseline" in self._given else make_settings(drop_oracle(self._given))
+        return None if "baseline" in self._given else make_settings(drop_keys(self._given))
 
     @cached_property
     def settings(self) -> dict[str, Any]:
@@ -86,7 +89,7 @@ class RunSpec:
         made = self._checked
         if made is None:
             return self._given
-        return describe_settings(made) | ({ORACLE: True} if self._given.get(ORACLE) else {})
+        return describe_settings(made) | {key: self._given[key] for key in _NO_SETTINGS if self._given.get(key)}
 
     @cached_property
     def key(self) -> str:
@@ -136,9 +139,9 @@ def run_folder(bench: Path, spec: RunSpec) -> Path:
     return bench / "runs" / spec.key
 
 
-def drop_oracle(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings without the key "oracle", which is no setting of a run."""
-    return {name: value for name, value in settings.items() if name != ORACLE}
+def drop_keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings without the keys that say what data a contender gets, which are no settings of a run."""
+    return {name: value for name, value in settings.items() if name not in _NO_SETTINGS}
 
 
 def cross(methods: Iterable[str], target_losses: Sequence[str], schemes: Sequence[str], **same: Any) -> list[Contender]:
@@ -230,7 +233,7 @@ def read_contenders(path: Path, same: Mapping[str, Any]) -> list[Contender]:
             found.append(make_baseline(settings["baseline"], name))
             continue
         values = {**same, **settings}
-        make_settings(drop_oracle(values))
+        make_settings(drop_keys(values))
         found.append(Contender(name, values))
     return found
 

@@ -15,7 +15,7 @@ import torch
 
 from paretoda.bench.baselines import BASELINES
 from paretoda.bench.candidates import CandidateRecorder
-from paretoda.bench.contenders import ORACLE, RunSpec, drop_oracle, run_folder
+from paretoda.bench.contenders import ONLY_SOURCE, ORACLE, RunSpec, drop_keys, run_folder
 from paretoda.bench.loading import complete_settings, load_task
 from paretoda.bench.store import Row, describe_result
 from paretoda.bench.suites import find_suite
@@ -57,10 +57,11 @@ def execute_run(
         progress: Called with the progress of other long work, such as the features of a frozen backbone.
     """
     start = perf_counter()
-    given = drop_oracle(spec.settings)
+    given = drop_keys(spec.settings)
     suite = find_suite(spec.suite)
     oracle = bool(spec.settings.get(ORACLE))
     loaded = load_suite_task(spec.suite, spec.task, data, work, bool(given.get("skip_bad")), oracle, spec.seed)
+    loaded = keep_source(loaded, spec.settings.get(ONLY_SOURCE))
     task = find_task(suite.task).with_shared_folder(work.parent / SHARED)
     if "baseline" in given:
         own = complete_settings(suite.tasks[spec.task], data, work)
@@ -80,6 +81,24 @@ def execute_run(
         scoring = recorder.seconds
     seconds = round(perf_counter() - start - scoring, 3)
     return {**spec.line, **found, "seconds": seconds, "versions": read_versions()}
+
+
+def keep_source(loaded: BenchData, number: int | None) -> BenchData:
+    """Return the data with one of several sources alone.
+
+    Args:
+        loaded: Data of the task.
+        number: Number of the source, from 1; None: all of them.
+
+    Raises:
+        DataError: The task has no such source.
+    """
+    if number is None:
+        return loaded
+    sources = loaded.source if isinstance(loaded.source, list) else [loaded.source]
+    if number not in range(1, len(sources) + 1):
+        raise DataError(f"{ONLY_SOURCE} is {number!r}, and this task has {len(sources)}; give a number from 1 on")
+    return replace(loaded, source=sources[number - 1])
 
 
 def _make_request(loaded: BenchData, settings: Mapping[str, Any], out: Path | None) -> RunRequest:

@@ -15,7 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.bench.layouts import find_home, find_place
-from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits, load_handwritten_labels
+from paretoda.data.drawn.digits import (
+    FONTS,
+    SANS,
+    SERIF,
+    draw_printed_digits,
+    load_handwritten_digits,
+    load_handwritten_labels,
+)
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.errors import DataError
@@ -25,7 +32,8 @@ from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
 from paretoda.types import IGNORE
 
-EMBEDDED = ("printed", "handwritten")
+_PRINTED = {"printed": FONTS, "printed-sans": SANS, "printed-serif": SERIF}
+EMBEDDED = (*_PRINTED, "handwritten")
 DRAWN = "driving/"
 """Prefix of the names of drawn streets: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
@@ -36,7 +44,7 @@ _CUT = 40
 
 def needs_files(task: SuiteTask) -> bool:
     """Return whether a task reads anything that is not embedded."""
-    paths = (task.source.path, task.target.path)
+    paths = [part.path for part in (*task.sources, task.target)]
     return not all(path in EMBEDDED or path.startswith(DRAWN) for path in paths)
 
 
@@ -67,7 +75,8 @@ def load_task(
     target, few = open_part(suite_task.target, data, work), None
     if suite_task.labels:
         few, target = draw_labelled(target, suite_task.labels, seed)
-    source = None if oracle else open_part(suite_task.source, data, work)
+    sources = [] if oracle else [open_part(part, data, work) for part in suite_task.sources]
+    source = sources if len(sources) > 1 else sources[0] if sources else None
     test = None if suite_task.test is None else open_part(suite_task.test, data, work)
     return replace(task.open_benchmark(source, target, test, skip_bad=skip_bad), target_labels=few)
 
@@ -124,9 +133,10 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         work: Folder for archives that must be unpacked.
     """
     if part.path in EMBEDDED:
-        x, y = (
-            draw_printed_digits() if part.path == "printed" else (load_handwritten_digits(), load_handwritten_labels())
-        )
+        if part.path in _PRINTED:
+            x, y = draw_printed_digits(fonts=_PRINTED[part.path])
+        else:
+            x, y = load_handwritten_digits(), load_handwritten_labels()
         return x, y, [str(digit) for digit in range(10)]
     if part.path.startswith(DRAWN):
         return _draw_streets(part.path, part.take or 500)

@@ -109,7 +109,7 @@ def find_task_data(tasks: Sequence[SuiteTask], data: Path | None) -> Path | None
         DataError: The folder is missing, or has none of a benchmark's domains: every run would fail alike.
     """
     folder = find_data_folder(data) if any(map(needs_files, tasks)) else None
-    for benchmark in {part.benchmark for task in tasks for part in (task.source, task.target)} - {None}:
+    for benchmark in {part.benchmark for task in tasks for part in (*task.sources, task.target)} - {None}:
         assert benchmark is not None
         assert folder is not None
         find_home(benchmark, folder)

@@ -22,7 +22,7 @@ from paretoda.core.options import unknown
 from paretoda.data.open.decoding import ARCHIVES
 from paretoda.errors import DataError
 from paretoda.tasks.segmentation.suites import SEGMENTATION_SUITES
-from paretoda.tasks.suites import Part, Suite, SuiteTask, make_pairs
+from paretoda.tasks.suites import Part, Suite, SuiteTask, make_pairs, make_sources
 
 _PROTOCOL: dict[str, Any] = {"image_size": 224, "augment": "standard", "lr": 0.03, "weight_decay": 1e-4}
 """From the paper's appendix, which does not state batch size and number of steps; presets have these and others.
@@ -173,6 +173,18 @@ SUITES["confirmation"] = Suite(
             "digits": ("mnist-usps", "U-M small, M-N small"),
         }
     ),
+)
+SUITES["pacs-sources"] = Suite(
+    "PACS without sketch, from two domains to the third; stored EfficientNet-Lite0 features.",
+    make_sources({letter: Part(f"pacs/{name}-effnetlite0.npz") for letter, name in _PACS.items()}),
+)
+SUITES["digits-sources"] = Suite(
+    "Digits printed without and with serifs, two sources, to real handwriting; embedded, needs no files.",
+    {
+        "sans+serif-handwritten": SuiteTask(
+            (Part("printed-sans"), Part("printed-serif")), Part("handwritten"), {"backbone": "cnn", "image_size": 8}
+        )
+    },
 )
 SUITES["small-targets"] = Suite(
     "PACS and SURF A-C and C-A with 75, 150, 300 and 600 samples of the target.",

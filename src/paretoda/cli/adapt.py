@@ -14,7 +14,7 @@ import typer
 
 from paretoda.cli.console import Console
 from paretoda.cli.errors import rank
-from paretoda.cli.options import Json, Preset, Quiet, read_settings, with_settings
+from paretoda.cli.options import Json, Preset, Quiet, read_settings, read_sources, with_settings
 from paretoda.core.options import unknown
 from paretoda.errors import DataError, SettingsError
 from paretoda.io.toml import read_toml
@@ -31,7 +31,9 @@ _INPUTS = ("source", "target", "target_labels")
 @with_settings()
 def adapt(  # noqa: PLR0913  (options, not arguments)
     *,
-    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="DATA", help="labelled data; repeat it for several sources")
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
     target_labels: Annotated[
         str | None, typer.Option(metavar="DATA", help="the few target samples whose labels are known, if any")
@@ -49,7 +51,8 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
 ) -> None:
     """Train a model for the target; its labels, if it has any, are never read."""
     given = read_settings({**settings, "preset": preset})
-    values = merge_settings(config, {"source": source, "target": target, "target_labels": target_labels}, given)
+    inputs = {"source": read_sources(source), "target": target, "target_labels": target_labels}
+    values = merge_settings(config, inputs, given)
     silent = rank() > 0
     with Console(quiet=quiet or silent, as_json=json and not silent) as console:
         run = _train(console, values, out, resume=resume, overwrite=overwrite)
@@ -58,7 +61,9 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
         console.finish(lambda: {"run": str(out), **run.summary()})
 
 
-def merge_settings(config: Path | None, inputs: Mapping[str, str | None], given: Mapping[str, Any]) -> dict[str, Any]:
+def merge_settings(
+    config: Path | None, inputs: Mapping[str, str | list[str] | None], given: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return inputs and settings; the command line takes precedence over the config file, and that over the defaults.
 
     A preset yields to everything that is given in the same place: a preset of the command line yields to the options

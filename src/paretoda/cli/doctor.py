@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from paretoda.cli.console import Console
-from paretoda.cli.options import Json, SkipBad, Task
+from paretoda.cli.options import Json, SkipBad, Task, read_sources
 from paretoda.errors import DataError
 from paretoda.tasks import CLASSIFICATION, find_task
 
@@ -28,7 +28,9 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
         Path | None, typer.Argument(metavar="[PATH]", help="with --suite: its folder (default $PARETODA_DATA)")
     ] = None,
     *,
-    source: Annotated[str | None, typer.Option(metavar="DATA", help="labelled data")] = None,
+    source: Annotated[
+        list[str] | None, typer.Option(metavar="DATA", help="labelled data; repeat it for several sources")
+    ] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
     target_labels: Annotated[
         str | None, typer.Option(metavar="DATA", help="the few target samples whose labels are known, if any")
@@ -55,7 +57,7 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     with Console(as_json=json) as console:
         if suite is not None:
             others = (source, target, target_labels, given_run, source_table)
-            if skip_bad or any(given is not None for given in others):
+            if skip_bad or any(others):
                 raise DataError(
                     "--suite examines a benchmark's folder; leave out --source, --target, --target-labels, --from, "
                     "--source-table and --skip-bad"
@@ -64,24 +66,30 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
         elif path is not None:
             raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
         elif given_run is not None:
-            if target is None or any(given is not None for given in (source, target_labels, source_table)):
+            if target is None or any((source, target_labels, source_table)):
                 raise DataError("--from takes --target and no --source, --target-labels or --source-table")
             findings = find_task(task).examine_given_run(
                 given_run, target, skip_bad=skip_bad, progress=console.progress
             )
             errors = _finish(console, findings)
-        elif source is None or target is None:
+        elif not source or target is None:
             raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
         else:
             errors = _examine_pair(
-                console, source, target, target_labels, task=task, source_table=source_table, skip_bad=skip_bad
+                console,
+                read_sources(source),
+                target,
+                target_labels,
+                task=task,
+                source_table=source_table,
+                skip_bad=skip_bad,
             )
     raise typer.Exit(2 if errors else 0)
 
 
 def _examine_pair(
     console: Console,
-    source: str,
+    source: str | list[str] | None,
     target: str,
     labels: str | None,
     *,
@@ -93,6 +101,7 @@ def _examine_pair(
     from paretoda.data.doctor.findings import sort_findings
 
     known, tell = find_task(task), console.progress
+    known.check_source(source)
     findings = [*known.examine(source, target, table=source_table, skip_bad=skip_bad, progress=tell)]
     if labels is not None:
         findings += known.examine_target_labels(labels, source, target, skip_bad=skip_bad, progress=tell)

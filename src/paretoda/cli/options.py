@@ -51,6 +51,11 @@ def split(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
+def read_sources(given: Sequence[str] | None) -> str | list[str] | None:
+    """Return the sources of a repeated option: the only one, a list of several, or None without any."""
+    return list(given) if given and len(given) > 1 else given[0] if given else None
+
+
 def parse_numbers(option: str, parts: Sequence[str]) -> tuple[float, ...]:
     """Return the parts of a list as numbers.
 

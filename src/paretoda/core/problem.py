@@ -192,6 +192,17 @@ class Guide:
             raise ProblemError("guide.loss is NaN")
 
 
+def find_role(name: str) -> str:
+    """Return the role of an objective: its name without the number of its source.
+
+    Examples:
+        >>> find_role("alignment-2"), find_role("target")
+        ('alignment', 'target')
+    """
+    role, _, number = name.rpartition("-")
+    return role if role and number.isdecimal() else name
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """One step as a scheme sees it: the inner products of m gradients, the losses, and the guide.

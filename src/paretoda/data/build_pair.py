@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from paretoda.core.options import name_some
 from paretoda.data.batching import Positions, split_positions, stratified_split
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
+from paretoda.data.open.sources import JoinedSamples, open_sources
 from paretoda.data.pair import DomainPair
 from paretoda.data.prefetching import Reading
-from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
+from paretoda.data.rows import Rows, make_feature_rows, make_image_rows, make_source_rows
 from paretoda.data.samples import Labels, Samples
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
-from paretoda.data.transforms import IMAGENET, ImageTransform
+from paretoda.data.transforms import IMAGENET, ImageTransform, Transform
 from paretoda.errors import DataError
 from paretoda.types import Progress
 
@@ -35,7 +37,8 @@ def make_pair(
     """Build the pair of a labelled source and a target whose labels, if there are any, are never read.
 
     Args:
-        source: A labelled image folder, list file or .npz file, a tuple (x, y[, classes]) or a torch dataset.
+        source: A labelled image folder, list file or .npz file, a tuple (x, y[, classes]) or a torch dataset; or a list
+            of several of them.
         target: The same without labels.
         settings: Seed, batch size, scaling and so on.
         progress: Called while image files are checked.
@@ -60,30 +63,68 @@ def make_pair(
     open_domain = partial(
         open_samples, skip_bad=settings.skip_bad, index_cache=settings.reading.index_cache, progress=progress
     )
-    labelled, unlabelled = open_domain(source, labelled=True), open_domain(target, labelled=False)
+    labelled, unlabelled = open_source(source, partial(open_domain, labelled=True)), open_domain(target, labelled=False)
     labels = require_labels(labelled)
     check_match(labelled, unlabelled)
     check_size(unlabelled, settings.least_target)
     share, seed = settings.held_out, settings.seed_of_split
-    train, held = stratified_split(labels.values, share, seed, "split-source")
-    if settings.held_out > 0 and not len(held):
-        raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
+    separate = isinstance(labelled, JoinedSamples) and settings.sources == "separate"
+    domain = labelled.domain if isinstance(labelled, JoinedSamples) and separate else None
+    train, held = _split_sources(labels.values, domain, share, seed)
     target_train, target_held = split_positions(len(unlabelled), share, seed, "split-target")
-    settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "samples")
-    rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings, len(labels.classes))
+    parts = [train] if domain is None else [train[domain[train] == number] for number in range(domain.max() + 1)]
+    settings, lowered = limit_batch_size(settings, min(len(part) for part in (*parts, target_train)), "samples")
+    source_rows, target_rows, transforms, said = _make_rows(
+        (labelled, unlabelled), (parts, target_train), settings, len(labels.classes), domain
+    )
     return DomainPair(
         settings=settings,
         classes=labels.classes,
         labels=labels.values,
-        source=rows[0],
-        target=rows[1],
+        source=source_rows,
+        target=target_rows,
         source_train=train,
         source_held_out=held,
         target_train=target_train,
         target_held_out=target_held,
         notes=(*labelled.notes, *unlabelled.notes, *_describe_classes(labels), *lowered, *said),
-        workers=count_threads(settings.reading, labelled, unlabelled),
+        workers=count_threads(settings.reading, *list_parts(labelled), *list_parts(unlabelled)),
+        domain=domain,
+        transforms=tuple(transforms) if domain is not None else (),
     )
+
+
+def open_source(source: Any, open_one: Callable[[Any], Samples]) -> Samples:
+    """Open the source, or the sources of a list.
+
+    Args:
+        source: A source, or a list of several.
+        open_one: Opens one of them with its labels.
+    """
+    return open_sources(source, open_one) if isinstance(source, list) else open_one(source)
+
+
+def list_parts(samples: Samples) -> tuple[Samples, ...]:
+    """Return the samples of each of several sources; otherwise the samples alone."""
+    return samples.parts if isinstance(samples, JoinedSamples) else (samples,)
+
+
+def _split_sources(
+    labels: NDArray[np.int64], domain: NDArray[np.int64] | None, share: float, seed: int
+) -> tuple[Positions, Positions]:
+    """Return training and held-out positions, with the same share of every class of every source held out."""
+    numbers = np.zeros(len(labels), np.int64) if domain is None else domain
+    trained, held_out = [], []
+    for number in np.unique(numbers):
+        name = "the source" if domain is None else f"source {number + 1}"
+        places = np.flatnonzero(numbers == number)
+        stream = "split-source" if domain is None else f"split-source-{number + 1}"
+        train, held = stratified_split(labels[places], share, seed, stream)
+        if share > 0 and not len(held):
+            raise DataError(f"every class of {name} has a single sample, so none can be held out; give more samples")
+        trained.append(places[train])
+        held_out.append(places[held])
+    return np.concatenate(trained), np.concatenate(held_out)
 
 
 def limit_batch_size(settings: Limited, largest: int, what: str) -> tuple[Limited, list[str]]:
@@ -149,18 +190,34 @@ def choose_image_transform(source: Samples, target: Samples, settings: PairSetti
 
 
 def _make_rows(
-    samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings, classes: int
-) -> tuple[tuple[Rows, Rows], list[str]]:
+    samples: tuple[Samples, Samples],
+    trained: tuple[Sequence[Positions], Positions],
+    settings: PairSettings,
+    classes: int,
+    domain: NDArray[np.int64] | None,
+) -> tuple[Rows, Rows, Sequence[Transform], list[str]]:
+    """Return the rows of both domains, the transform of each source, and sentences about images.
+
+    Args:
+        samples: Samples of source and target.
+        trained: Positions of the training part of each source, and of the target.
+        settings: Settings of the pair.
+        classes: Number of classes.
+        domain: Number of the source of each source sample; None with one source.
+    """
     source, target = samples
     if source.kind == "features":
-        x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))
-        scale_x, scale_z = fit_scaling(settings.scaling, x, z, settings.count_components(classes))
-        return (make_feature_rows(source, scale_x), make_feature_rows(target, scale_z)), []
+        parts = [np.asarray(source.read(places)) for places in trained[0]]
+        parts.append(np.asarray(target.read(trained[1])))
+        *own, scale = fit_scaling(settings.scaling, *parts, components=settings.count_components(classes))
+        numbers = np.zeros(len(source), np.int64) if domain is None else domain
+        return make_source_rows(source, own, numbers), make_feature_rows(target, scale), own, []
     transform = choose_image_transform(source, target, settings)
     said = _describe_images("source", source.shapes(), transform) + _describe_images(
         "target", target.shapes(), transform
     )
-    return (make_image_rows(source, transform), make_image_rows(target, transform)), said
+    count = 1 if domain is None else int(domain.max()) + 1
+    return make_image_rows(source, transform), make_image_rows(target, transform), [transform] * count, said
 
 
 def _describe_images(domain: str, shapes: Sequence[tuple[int, ...]], transform: ImageTransform) -> list[str]:

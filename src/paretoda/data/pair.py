@@ -17,7 +17,7 @@ from paretoda.core.seeds import derive_seed
 from paretoda.data.batching import Positions, balanced_order, batch_generator, endless_order
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.prefetching import prefetch_batches
-from paretoda.data.rows import EvaluationRows, Rows, make_feature_rows
+from paretoda.data.rows import EvaluationRows, Rows, make_feature_rows, make_source_rows
 from paretoda.data.samples import Index, Kind, Raw
 from paretoda.data.scaling import fit_scaling
 from paretoda.data.settings import BatchSettings, PairSettings
@@ -49,6 +49,8 @@ class Pair(ABC):
         notes: Sentences for the user.
         workers: Threads that read ahead where many batches are wanted; 0 for features.
         labelled: Target samples whose labels the user has given; None without any.
+        domain: Number of the source that each source sample is from, from 0, shape (n,); None with one source. The
+            samples of a source are one block, also of the training part.
     """
 
     settings: BatchSettings
@@ -62,6 +64,7 @@ class Pair(ABC):
     notes: tuple[str, ...] = ()
     workers: int = 0
     labelled: LabelledSamples | None = None
+    domain: NDArray[np.int64] | None = None
 
     snapshot_batch: ClassVar[int]
     """Samples in a batch where a model evaluates whole sets."""
@@ -77,6 +80,11 @@ class Pair(ABC):
         """Shape of one transformed sample."""
 
     @property
+    def source_count(self) -> int:
+        """Number of sources that are domains of their own."""
+        return 1 if self.domain is None else int(self.domain.max()) + 1
+
+    @property
     def guide_size(self) -> int:
         """Number of held-out target samples in a batch."""
         return min(self.settings.batch_size, len(self.target_held_out))
@@ -89,9 +97,10 @@ class Pair(ABC):
             guide: Whether held-out target samples are read; False saves time where nobody reads them.
             processes: Processes that share the batch: each reads its own samples and no others.
         """
-        own = processes.share(self.settings.batch_size)
-        source = self._source_order(step)[own]
-        target = self._order("target", len(self.target_train), step, self.settings.batch_size)[own]
+        order = self._source_order(step)
+        source = order[processes.share(len(order))]
+        size = self.settings.batch_size
+        target = self._order("target", len(self.target_train), step, size)[processes.share(size)]
         by_labels = guide and self.labelled is not None and self.labelled.guides
         held = self.guide_size if guide and not by_labels else 0
         chosen = self._order("guide", len(self.target_held_out), step, held)[processes.share(held)] if held else None
@@ -106,6 +115,7 @@ class Pair(ABC):
             source_index=torch.from_numpy(source),
             target_index=torch.from_numpy(target),
             guide_index=None if chosen is None else torch.from_numpy(chosen),
+            domain=None if self.domain is None else torch.from_numpy(self.domain[self.source_train[source]]),
         )
         return batch if self.labelled is None else self._add_labelled(batch, self.labelled, step, guide=by_labels)
 
@@ -216,6 +226,7 @@ class DomainPair(Pair):
 
     Args:
         labels: Labels of all source samples, shape (n,).
+        transforms: The transform of each of several sources; empty with one source, whose own is in `source`.
 
     Examples:
         >>> import numpy as np
@@ -234,6 +245,7 @@ class DomainPair(Pair):
     labels: NDArray[np.int64]
     source: Rows
     target: Rows
+    transforms: tuple[Transform, ...] = ()
 
     snapshot_batch: ClassVar[int] = 256
 
@@ -288,14 +300,23 @@ class DomainPair(Pair):
         if len(source) != len(self.source.samples) or len(target) != len(self.target.samples):
             raise DataError("features must be given for all samples of both domains, in their order")
         x, z = (np.ascontiguousarray(rows.detach().cpu().float().numpy()) for rows in (source, target))
-        settings, parts = self.settings, (x[self.source_train], z[self.target_train])
-        scale_x, scale_z = fit_scaling(settings.scaling, *parts, settings.count_components(len(self.classes)))
-        rows = make_feature_rows(ArraySamples(x), scale_x), make_feature_rows(ArraySamples(z), scale_z)
-        return replace(self, source=rows[0], target=rows[1], workers=0)
+        parts = [x[block] for block in self.source_blocks(self.source_train)]
+        components = self.settings.count_components(len(self.classes))
+        *own, scale_z = fit_scaling(self.settings.scaling, *parts, z[self.target_train], components=components)
+        domain = np.zeros(len(x), np.int64) if self.domain is None else self.domain
+        rows = make_source_rows(ArraySamples(x), own, domain), make_feature_rows(ArraySamples(z), scale_z)
+        return replace(self, source=rows[0], target=rows[1], workers=0, transforms=tuple(own) if own[1:] else ())
+
+    def source_blocks(self, positions: Positions) -> list[Positions]:
+        """Return the given positions of source samples, those of each source by themselves."""
+        if self.domain is None:
+            return [positions]
+        return [positions[self.domain[positions] == number] for number in range(self.source_count)]
 
     def source_rows(self, part: Part, forward: Forward, processes: Processes) -> Source:
         """Return features, logits and labels of all samples of a part of the source; see `Pair`."""
-        return Source(*self._outputs(part, forward, processes), labels=self.labels_of(part))
+        domain = None if self.domain is None else torch.from_numpy(self.domain[self.positions(part)])
+        return Source(*self._outputs(part, forward, processes), labels=self.labels_of(part), domain=domain)
 
     def target_rows(self, part: Part, forward: Forward, processes: Processes) -> Target:
         """Return features and logits of all samples of a part of the target; see `Pair`."""
@@ -314,11 +335,10 @@ class DomainPair(Pair):
     def _read(
         self, step: int, source: Positions, target: Positions, processes: Processes
     ) -> tuple[Tensor, Tensor, Tensor]:
+        size = self.settings.batch_size
         source_generator, target_generator = (
-            batch_generator(
-                derive_seed(self.settings.seed, f"augment-{stream}", step), self.settings.batch_size, processes
-            )
-            for stream in ("source", "target")
+            batch_generator(derive_seed(self.settings.seed, f"augment-{stream}", step), count, processes)
+            for stream, count in (("source", size * self.source_count), ("target", size))
         )
         return (
             self.source.train(source, source_generator),
@@ -327,12 +347,22 @@ class DomainPair(Pair):
         )
 
     def _source_order(self, step: int) -> Positions:
-        if not self.settings.class_balanced:
-            return super()._source_order(step)
-        size = self.settings.batch_size
-        return balanced_order(self.settings.seed, "source", self._class_positions, step * size, size)
+        """Return positions in the training part: as many of each source, taking turns."""
+        size, orders = self.settings.batch_size, []
+        for stream, places, classes in self._streams:
+            if self.settings.class_balanced:
+                orders.append(balanced_order(self.settings.seed, stream, classes, step * size, size))
+            else:
+                orders.append(places[self._order(stream, len(places), step, size)])
+        return np.stack(orders, axis=1).reshape(-1)
 
     @cached_property
-    def _class_positions(self) -> list[Positions]:
-        labels = self.labels[self.source_train]
-        return [np.flatnonzero(labels == cls) for cls in np.unique(labels)]
+    def _streams(self) -> list[tuple[str, Positions, list[Positions]]]:
+        """Name of the random stream of each source, and its positions in the training part, also class by class."""
+        labels, found = self.labels[self.source_train], []
+        numbers = np.zeros_like(labels) if self.domain is None else self.domain[self.source_train]
+        for number in range(self.source_count):
+            places = np.flatnonzero(numbers == number)
+            classes = [places[labels[places] == cls] for cls in np.unique(labels[places])]
+            found.append(("source" if self.domain is None else f"source-{number + 1}", places, classes))
+        return found

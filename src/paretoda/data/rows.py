@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -148,6 +148,21 @@ class ImageRows:
 def make_feature_rows(samples: Samples, transform: FeatureTransform) -> FeatureRows:
     """Return the rows of features, all of them scaled."""
     return FeatureRows(samples, transform, transform.evaluate(samples.read(range(len(samples)))))
+
+
+def make_source_rows(
+    samples: Samples, transforms: Sequence[FeatureTransform], domain: NDArray[np.int64]
+) -> FeatureRows:
+    """Return the rows of several sources, each scaled by its own transform.
+
+    Args:
+        samples: Features of all sources, one source after the other.
+        transforms: The transform of each source; `FeatureRows.transform` is the first one.
+        domain: Number of the source of each sample, shape (n,).
+    """
+    raw = np.asarray(samples.read(range(len(samples))))
+    scaled = [transform.evaluate(raw[domain == number]) for number, transform in enumerate(transforms)]
+    return FeatureRows(samples, transforms[0], torch.cat(scaled))
 
 
 def make_image_rows(samples: Samples, transform: ImageTransform) -> ImageRows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -110,45 +111,40 @@ def fit_z_scores(x: NDArray[np.float32]) -> FeatureTransform:
     return FeatureTransform(torch.from_numpy(mean).float(), torch.from_numpy(std).float())
 
 
-def fit_scaling(
-    scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32], components: int = 0
-) -> tuple[FeatureTransform, FeatureTransform]:
-    """Return the source's and the target's transform, fitted on their training parts.
+def fit_scaling(scaling: Scaling, *domains: NDArray[np.float32], components: int = 0) -> list[FeatureTransform]:
+    """Return the transform of each domain, fitted on their training parts.
 
     Args:
-        scaling: Whose mean and deviation are used.
-        source: Features of the source's training part, shape (n, d).
-        target: Features of the target's training part, shape (m, d).
-        components: Number of principal components of both domains' z-scores, divided by their lengths, that are kept;
+        scaling: Whose mean and deviation are used; "source" and "joint" take several sources together.
+        *domains: Features of the training part of each source, and of the target last, shape (n, d) each.
+        components: Number of principal components of all domains' z-scores, divided by their lengths, that are kept;
             0, or d and more: the z-scores themselves.
 
     Raises:
         DataError: Features that are not scaled are too large for float32.
     """
-    first, second = _fit_z_scores(scaling, source, target)
-    if not 0 < components < source.shape[1]:
-        return first, second
-    first, second = replace(first, unit_rows=True), replace(second, unit_rows=True)
-    axes = principal_axes(torch.cat([first.evaluate(source), second.evaluate(target)]), components)
-    return replace(first, axes=axes), replace(second, axes=axes)
+    scores = _fit_z_scores(scaling, domains)
+    if not 0 < components < domains[0].shape[1]:
+        return scores
+    scores = [replace(own, unit_rows=True) for own in scores]
+    rows = torch.cat([own.evaluate(part) for own, part in zip(scores, domains, strict=True)])
+    axes = principal_axes(rows, components)
+    return [replace(own, axes=axes) for own in scores]
 
 
-def _fit_z_scores(
-    scaling: Scaling, source: NDArray[np.float32], target: NDArray[np.float32]
-) -> tuple[FeatureTransform, FeatureTransform]:
+def _fit_z_scores(scaling: Scaling, domains: Sequence[NDArray[np.float32]]) -> list[FeatureTransform]:
     if scaling == "none":
-        largest = max(float(np.abs(part).max(initial=0.0)) for part in (source, target))
+        largest = max(float(np.abs(part).max(initial=0.0)) for part in domains)
         if largest > _LARGEST:
             raise DataError(
                 f"the features reach {largest:.2g}, of which a network would see nothing but zeros behind its "
                 "normalisation; leave out --scaling none"
             )
-        both = identity_transform(source.shape[1])
-        return both, both
+        return [identity_transform(domains[0].shape[1])] * len(domains)
     if scaling == "per-domain":
-        return fit_z_scores(source), fit_z_scores(target)
-    both = fit_z_scores(source if scaling == "source" else np.concatenate([source, target]))
-    return both, both
+        return [fit_z_scores(part) for part in domains]
+    together = fit_z_scores(np.concatenate(domains[:-1] if scaling == "source" else domains))
+    return [together] * len(domains)
 
 
 def principal_axes(rows: Tensor, components: int) -> Tensor:

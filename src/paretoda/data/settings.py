@@ -10,6 +10,7 @@ from paretoda.errors import DataError
 
 Scaling = Literal["per-domain", "joint", "source", "none"]
 Augment = Literal["none", "flip", "light", "standard", "strong"]
+Sources = Literal["separate", "pooled"]
 _COMPONENTS, _COMPONENTS_PER_CLASS = 128, 12
 """Principal components by default, at least: too few for each class do harm (docs/decisions/0008)."""
 LONGEST = 8192
@@ -68,6 +69,7 @@ class PairSettings(BatchSettings):
         normalise: (mean, std) per channel of pixels in 0..1; by default ImageNet's for 3 channels, 0.5 for 1.
         augment: Augmentation of training images; by default "none" up to 64 pixels, otherwise "standard".
         class_balanced: Whether the source's classes are drawn equally often.
+        sources: Whether several sources stay separate domains, or are pooled into one.
 
     Raises:
         DataError: A value is out of its range or unknown.
@@ -88,6 +90,7 @@ class PairSettings(BatchSettings):
     normalise: tuple[tuple[float, ...], tuple[float, ...]] | None = None
     augment: Augment | None = None
     class_balanced: bool = False
+    sources: Sources = "separate"
 
     def count_components(self, classes: int) -> int:
         """Return the number of principal components for so many classes."""
@@ -100,6 +103,7 @@ class PairSettings(BatchSettings):
         if self.channels not in (None, 1, 3):
             raise DataError(f"images cannot have {self.channels} channels; choose 1 or 3")
         check_choice("scaling", self.scaling, get_args(Scaling))
+        check_choice("way to treat sources", self.sources, get_args(Sources))
         if self.augment is not None:
             check_choice("augmentation", self.augment, get_args(Augment))
 

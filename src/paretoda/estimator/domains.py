@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,12 @@ def check_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
     return rows
 
 
-def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple[Array, Array, Array | None]:
-    """Return source rows, their labels, and target rows; None if there is no target. Target labels are not read.
+def split_domains(
+    estimator: BaseEstimator, X: Any, y: Any, third: Any
+) -> tuple[Array, Array, Array | None, NDArray[np.int64]]:
+    """Return source rows, their labels, target rows, and the domain of each source row. Target labels are not read.
+
+    The target rows are None if there is no target.
 
     Args:
         estimator: Estimator that is fitted.
@@ -44,14 +49,16 @@ def split_domains(estimator: BaseEstimator, X: Any, y: Any, third: Any) -> tuple
     rows = check_rows(estimator, X, reset=True)
     check_consistent_length(rows, y)
     if third is None:
-        return rows, _check_labels(y), None
+        return rows, _check_labels(y), None, np.ones(len(rows), np.int64)
     if np.ndim(third) > 1:
-        return rows, _check_labels(y), check_rows(estimator, third, reset=False)
-    source = find_source_rows(third, len(rows))
+        return rows, _check_labels(y), check_rows(estimator, third, reset=False), np.ones(len(rows), np.int64)
+    domain = check_domains(third, len(rows))
+    source = domain > 0
     if source.all() or not source.any():
         missing, sign = ("target", "below") if source.all() else ("source", "above")
         raise ValueError(f"sample_domain has no {missing} row: those are marked by integers {sign} 0")
-    return rows[source], _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source))), rows[~source]
+    labels = _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source)))
+    return rows[source], labels, rows[~source], domain[source]
 
 
 def check_target_rows(estimator: BaseEstimator, X: Any, third: Any) -> Array:
@@ -63,18 +70,18 @@ def check_target_rows(estimator: BaseEstimator, X: Any, third: Any) -> Array:
         third: None, or the domains of X, shape (n,), all below 0.
     """
     rows = check_rows(estimator, X, reset=True)
-    if third is not None and (np.ndim(third) > 1 or find_source_rows(third, len(rows)).any()):
+    if third is not None and (np.ndim(third) > 1 or (check_domains(third, len(rows)) > 0).any()):
         raise ValueError("from_run stands in the source's place: give rows of the target only, without sample_domain")
     return rows
 
 
-def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
-    """Return a mask of the source rows, shape (n,).
+def check_domains(sample_domain: Any, count: int) -> NDArray[np.int64]:
+    """Return the domain of each row, shape (n,).
 
     The convention is skada's: integers above 0 mark sources and integers below 0 mark targets.
 
     Args:
-        sample_domain: Domain of each row, shape (n,); all sources are one domain here, and all targets another.
+        sample_domain: Domain of each row, shape (n,); all targets are one domain.
         count: The number of rows n.
     """
     domain = np.asarray(_to_numpy(sample_domain))
@@ -82,20 +89,34 @@ def find_source_rows(sample_domain: Any, count: int) -> NDArray[np.bool_]:
         raise ValueError(f"sample_domain has the shape {domain.shape}, but there are {count} rows; give one for each")
     if domain.dtype.kind not in "iuf" or (domain == 0).any() or (domain != np.rint(domain)).any():
         raise ValueError("sample_domain must hold integers above 0 for the source and below 0 for the target")
-    positive: NDArray[np.bool_] = domain > 0
-    return positive
+    return domain.astype(np.int64)
 
 
-def encode_labels(y: Any, source: NDArray[np.bool_], classes: Array) -> torch.Tensor:
+def place_domains(domain: NDArray[np.int64], known: Sequence[int]) -> NDArray[np.int64]:
+    """Return the position of each row's source in `known`, and -1 for rows of the target.
+
+    Args:
+        domain: Domain of each row, shape (n,).
+        known: Domains of the sources of `fit`; a single one stands for any source.
+    """
+    if len(known) == 1:
+        return np.where(domain > 0, 0, -1)
+    if strange := sorted(set(domain[domain > 0].tolist()) - set(known)):
+        raise ValueError(
+            f"sample_domain has the source {strange[0]}, which was not there in fit; fit had {list(known)}"
+        )
+    return np.where(domain > 0, np.searchsorted(known, domain), -1)
+
+
+def encode_labels(y: Any, places: NDArray[np.int64], classes: Array) -> torch.Tensor:
     """Return the labels of the source rows as indices into `classes`, int64; other labels are not read.
 
     Args:
         y: Labels of all rows, shape (n,).
-        source: Mask of the source rows, shape (n,).
+        places: Positions of the source rows.
         classes: The sorted classes of `fit`, shape (K,).
     """
-    check_consistent_length(source, y)
-    labels = _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source)))
+    labels = _check_labels(_safe_indexing(_to_numpy(y), places))
     if strange := sorted(set(labels.tolist()) - set(classes.tolist())):
         raise ValueError(f"y has the class {strange[0]!r} in the source, which was not there in fit")
     return torch.from_numpy(np.searchsorted(classes, labels).astype(np.int64))

@@ -21,10 +21,11 @@ from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import iterate_inputs
 from paretoda.estimator.domains import (
     Array,
+    check_domains,
     check_rows,
     check_target_rows,
     find_codes,
-    find_source_rows,
+    place_domains,
     split_domains,
 )
 from paretoda.estimator.parameters import Parameters
@@ -56,6 +57,7 @@ class Adapted(Parameters):
             X: Features, shape (n, d): an array, a data frame or a tensor.
             y: Classes, shape (n,). Values at target rows are never read; -1 is usual.
             sample_domain: Domain of each row, shape (n,): above 0 for source rows and below 0 for target rows of X.
+                Several positive integers are several sources (`sources="pooled"` makes them one).
                 With two dimensions, it is the features of the target, and X is the source: `fit(Xs, ys, Xt)`. Without
                 it all of X is the source, and nothing is adapted.
             target_labels: The few labelled samples of the target, rows and classes: `(Xl, yl)`. They train unless the
@@ -74,6 +76,7 @@ class Adapted(Parameters):
             settings |= {"method": "source-only", "target_loss": "none"} if target is None else {}
         else:
             source, target = None, check_target_rows(self, X, sample_domain)
+            self.source_domains_ = [1]
             self.classes_ = np.array(load_given_run(str(make_settings(settings).from_run)).classes)
         few = None
         if target_labels is not None:
@@ -90,13 +93,25 @@ class Adapted(Parameters):
             warnings.warn(self.run_.negative_transfer, NegativeTransferWarning, stacklevel=2)
         return self
 
-    def _split(self, X: Any, y: Any, sample_domain: Any) -> tuple[tuple[Array, Array, Array], Array | None]:
-        """Return the source as `adapt` reads it and the rows of the target, if there are any; set the classes."""
-        rows, labels, target = split_domains(self, X, y, sample_domain)
+    def _split(self, X: Any, y: Any, sample_domain: Any) -> tuple[Any, Array | None]:
+        """Return the source as `adapt` reads it and the rows of the target, if any; set the classes and the sources."""
+        rows, labels, target, domain = split_domains(self, X, y, sample_domain)
+        self.source_domains_ = np.unique(domain).tolist() if self.sources == "separate" else [1]
         self.classes_, codes = np.unique(labels, return_inverse=True)
         if len(self.classes_) < 2:
             raise ValueError("y has only one class in the source; a classifier needs samples of at least two classes")
-        return (rows, codes, self.classes_.astype(str)), target
+        names = self.classes_.astype(str)
+        if len(self.source_domains_) == 1:
+            return (rows, codes, names), target
+        return [(rows[domain == one], codes[domain == one], names) for one in self.source_domains_], target
+
+    def find_predictors(self, sample_domain: Any, count: int) -> list[tuple[Array, ClassificationPredictor]]:
+        """Return the positions of the rows of each domain, those of the target last, with the predictor for them."""
+        domain = -np.ones(count, np.int64) if sample_domain is None else check_domains(sample_domain, count)
+        models = [*self.run_.source_models, self.run_.model]
+        places = place_domains(domain, self.source_domains_)
+        order = [*range(len(models) - 1), -1]
+        return [(np.flatnonzero(places == number), model) for number, model in zip(order, models, strict=True)]
 
     def _outputs(self, X: Any, sample_domain: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return features and logits, in float64 so that the outputs of a row do not depend on the other rows.
@@ -107,10 +122,7 @@ class Adapted(Parameters):
         """
         check_is_fitted(self)
         rows = check_rows(self, X, reset=False)
-        if sample_domain is None:
-            return _compute_outputs(self.run_.model, rows)
-        source = find_source_rows(sample_domain, len(rows))
-        parts = ((np.flatnonzero(source), self.run_.source_model), (np.flatnonzero(~source), self.run_.model))
+        parts = self.find_predictors(sample_domain, len(rows))
         outputs = [_compute_outputs(predictor, rows[places]) for places, predictor in parts if len(places)]
         order = np.argsort(np.concatenate([places for places, _ in parts]))
         features, logits = (np.concatenate(part)[order] for part in zip(*outputs, strict=True))
@@ -150,6 +162,7 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
 
     Attributes:
         classes_: The classes, sorted, shape (K,).
+        source_domains_: The positive integers of `sample_domain` that are sources of their own, sorted.
         n_features_in_: The number of features d.
         feature_names_in_: The names of the columns, if X was a data frame.
         run_: The `Run` of `paretoda.adapt`.

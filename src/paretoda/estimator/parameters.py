@@ -51,6 +51,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         clip: float | None = None,
         bn: str = "joint",
         scaling: str = "per-domain",
+        sources: str = "separate",
         components: int | None = None,
         held_out: float = 0.1,
         class_balanced: bool = False,
@@ -94,6 +95,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.clip = clip
         self.bn = bn
         self.scaling = scaling
+        self.sources = sources
         self.components = components
         self.held_out = held_out
         self.class_balanced = class_balanced

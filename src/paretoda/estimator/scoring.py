@@ -10,11 +10,12 @@ import numpy as np
 import torch
 from sklearn import get_config
 from sklearn.pipeline import Pipeline
+from sklearn.utils import check_consistent_length
 from sklearn.utils.metadata_routing import MetadataRequest, get_routing_for_object
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-from paretoda.estimator.domains import Array, check_rows, encode_labels, find_source_rows
+from paretoda.estimator.domains import Array, check_domains, check_rows, encode_labels
 from paretoda.estimator.estimators import Adapted, make_batches
 from paretoda.evaluation.predictions import domain_outputs
 from paretoda.evaluation.validators import WITH_SOURCE, make_validator
@@ -48,10 +49,12 @@ class LabelFreeScorer:
         adapted, X = _unwrap(estimator, X, sample_domain)
         check_is_fitted(adapted)
         rows = check_rows(adapted, X, reset=False)
-        source = np.zeros(len(rows), bool) if sample_domain is None else find_source_rows(sample_domain, len(rows))
+        source = np.zeros(len(rows), bool) if sample_domain is None else check_domains(sample_domain, len(rows)) > 0
         if source.all():
             raise ValueError(f"the scorer {self.name!r} scores target rows, but sample_domain has none")
-        return make_validator(self.name)(_make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, source)))
+        return make_validator(self.name)(
+            _make_snapshot(adapted, rows[~source], self._source(adapted, rows, y, sample_domain))
+        )
 
     def get_metadata_routing(self) -> MetadataRequest:
         """Request `sample_domain` if the metadata routing of scikit-learn is enabled."""
@@ -59,17 +62,18 @@ class LabelFreeScorer:
         request.score.add_request(param="sample_domain", alias=True)
         return request
 
-    def _source(self, adapted: Adapted, rows: Array, y: Any, source: Array) -> Source | None:
-        """Return the labelled rows of the source if the validator reads them."""
+    def _source(self, adapted: Adapted, rows: Array, y: Any, sample_domain: Any) -> Source | None:
+        """Return the labelled rows of the source if the validator reads them, one source after the other."""
         if self.name not in WITH_SOURCE:
             return None
-        if y is None or not source.any():
+        *sources, _ = adapted.find_predictors(sample_domain, len(rows))
+        places = np.concatenate([own for own, _ in sources])
+        if y is None or not len(places):
             raise ValueError(f"the scorer {self.name!r} reads labelled source rows: give y and sample_domain")
-        labels = encode_labels(y, source, adapted.classes_)
-        predictor = adapted.run_.source_model
-        return domain_outputs(
-            predictor.model, make_batches(predictor, rows[source]), labels, device=_find_device(adapted)
-        )
+        check_consistent_length(rows, y)
+        labels = encode_labels(y, places, adapted.classes_)
+        batches = [batch for own, predictor in sources if len(own) for batch in make_batches(predictor, rows[own])]
+        return domain_outputs(adapted.run_.model.model, batches, labels, device=_find_device(adapted))
 
 
 def scorer(name: str) -> LabelFreeScorer:

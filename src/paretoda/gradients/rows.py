@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 from paretoda.core.normalisation import cosines
-from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights
+from paretoda.core.problem import Guide, Matrix, Problem, Vector, Weights, find_role
 from paretoda.gradients.fsdp import is_sharded
 from paretoda.gradients.gram import Row
 from paretoda.gradients.micro_batches import MicroBatchPasses
@@ -73,7 +73,8 @@ def make_problem(tensors: Tensors, table: Matrix, values: Vector) -> Problem:
     guide = None
     if tensors.guide is not None:
         guide = Guide(table[:size, size], float(table[size, size]), float(values[size]))
-    return Problem(table[:size, :size], values[:size], guide, tensors.names, tensors.offsets)
+    roles = tuple(map(find_role, tensors.names))
+    return Problem(table[:size, :size], values[:size], guide, roles, tensors.offsets)
 
 
 def make_report(tensors: Tensors, table: Matrix, values: Vector, weights: Weights) -> Report:

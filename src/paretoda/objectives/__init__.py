@@ -14,7 +14,9 @@ from paretoda.objectives.alignment.dta import Dta
 from paretoda.objectives.alignment.gsp import Gsp
 from paretoda.objectives.alignment.jada import Jada
 from paretoda.objectives.alignment.jan import Jan, JanA
+from paretoda.objectives.alignment.m3sda import M3sda
 from paretoda.objectives.alignment.mcd import Mcd, Swd
+from paretoda.objectives.alignment.mdan import Mdan
 from paretoda.objectives.alignment.mdd import Mdd
 from paretoda.objectives.alignment.mme import Mme
 from paretoda.objectives.alignment.tat import Tat
@@ -58,8 +60,13 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "dta": Dta,
     "gsp": Gsp,
     "mme": Mme,
+    "mdan": Mdan,
+    "m3sda": M3sda,
 }
 """Name -> alignment of the domains; None for no alignment."""
+
+COUNTS_SOURCES = ("mdan",)
+"""Alignments with networks of their own for each of several sources."""
 
 TARGET_LOSSES: dict[str, Factory | None] = {
     "none": None,
@@ -87,13 +94,16 @@ GUIDES: dict[str, Factory] = {
 """Name -> loss on held-out target samples, whose gradient guides the weights."""
 
 
-def make_alignment(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
+def make_alignment(
+    name: str, *, features: int, classes: int, sources: int = 1, options: Options | None = None
+) -> Objective | None:
     """Build the alignment of that name.
 
     Args:
         name: Name in `ALIGNMENTS`.
         features: Width d of the features.
         classes: Number of classes K.
+        sources: Number of sources, for alignments that have networks for each.
         options: Options of the alignment by name.
 
     Returns:
@@ -108,7 +118,8 @@ def make_alignment(name: str, *, features: int, classes: int, options: Options |
         >>> make_alignment("source-only", features=4, classes=3) is None
         True
     """
-    return make_objective("method", name, ALIGNMENTS, {"features": features, "classes": classes}, options)
+    given = {"features": features, "classes": classes, **({"sources": sources} if name in COUNTS_SOURCES else {})}
+    return make_objective("method", name, ALIGNMENTS, given, options)
 
 
 def make_target_loss(name: str, *, features: int, classes: int, options: Options | None = None) -> Objective | None:
@@ -187,8 +198,10 @@ __all__ = [
     "Jada",
     "Jan",
     "JanA",
+    "M3sda",
     "Mcc",
     "Mcd",
+    "Mdan",
     "Mdd",
     "MeanTeacher",
     "Mixup",

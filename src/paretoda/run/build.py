@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from paretoda.core.options import with_options
-from paretoda.core.problem import Scheme, reads_guide
+from paretoda.core.problem import Scheme, find_role, reads_guide
 from paretoda.data.pair import Pair
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.errors import SettingsError
@@ -26,7 +26,7 @@ from paretoda.models.memory import (
     put_channels_last,
 )
 from paretoda.objectives.parts.class_prior import LabelShift
-from paretoda.run.compatibility import refusal
+from paretoda.run.compatibility import FOR_ONE_SOURCE, refusal
 from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES, Averaged, Calibrated, Every
 from paretoda.training.members import join_steps
@@ -91,6 +91,7 @@ def build_step(
     """
     settings = settings.for_data(pair.kind)
     check_kind(settings, pair.kind)
+    check_sources(settings, pair.source_count)
     try:
         with isolated_rng(device):
             step = _build_members(task, settings, pair, device)
@@ -142,7 +143,7 @@ def assemble_step(
     Raises:
         SettingsError: The scheme reads a guide, and the task has none or it needs a loss that the run does not have.
     """
-    scheme = make_scheme(settings)
+    scheme = make_scheme(settings, tuple(objectives))
     if reads_guide(scheme) and make_guide is None:
         raise SettingsError(f"the scheme {settings.scheme!r} needs a guide, which this task does not have")
     if reads_guide(scheme) and settings.guide == "tcm" and "tcm" not in settings.target_losses.values():
@@ -161,7 +162,7 @@ def assemble_step(
         optimiser=optimiser,
         guide=guide,
         bn=settings.bn,
-        head_losses=settings.head_losses,
+        head_losses=_expand_roles(settings.head_losses, objectives),
         voting=settings.votes,
         precision=settings.precision,
         schedule=settings.schedule,
@@ -172,13 +173,24 @@ def assemble_step(
     )
 
 
-def make_scheme(settings: Settings) -> Scheme | Strategy:
-    """Make the scheme, averaged, calibrated and held as the settings say, or the strategy in its place."""
+def _expand_roles(names: Sequence[str] | None, objectives: Iterable[str]) -> tuple[str, ...] | None:
+    """Return the objectives that the names mean: with several sources, "source" means the losses of all of them."""
+    return None if names is None else tuple(name for name in objectives if name in names or find_role(name) in names)
+
+
+def make_scheme(settings: Settings, objectives: Sequence[str] = ()) -> Scheme | Strategy:
+    """Make the scheme, averaged, calibrated and held as the settings say, or the strategy in its place.
+
+    Args:
+        settings: Settings of the run.
+        objectives: Names of the objectives; without them they are `Settings.losses`.
+    """
     options = settings.part_options["scheme"]
     if settings.scheme in STRATEGIES:
         return with_options(settings.scheme, STRATEGIES[settings.scheme], {}, options)
     if settings.loss_weights:
-        options["weights"] = settings.loss_weights
+        weights = dict(zip(settings.losses, settings.loss_weights, strict=True))
+        options["weights"] = tuple(weights[find_role(name)] for name in objectives or settings.losses)
     scheme: Scheme = with_options(settings.scheme, SCHEMES[settings.scheme], {}, options)
     default = 0.95 if settings.scheme == "paretoda" else 0.0
     average = default if settings.average is None else settings.average
@@ -254,6 +266,17 @@ def check_kind(settings: Settings, kind: str) -> None:
         )
     if kind == "features" and (reason := refusal({*settings.circumstances, "feature data"})) is not None:
         raise SettingsError(reason)
+
+
+def check_sources(settings: Settings, count: int) -> None:
+    """Raise a SettingsError for settings that are for a single source.
+
+    Args:
+        settings: Settings of the run.
+        count: Number of sources that are domains of their own.
+    """
+    if count > 1 and (reason := FOR_ONE_SOURCE.get(settings.scheme)) is not None:
+        raise SettingsError(f"the scheme {settings.scheme!r} {reason}; take another --scheme or --sources pooled")
 
 
 def check_batch_split(settings: Settings, pair: Pair, guided: bool, processes: Processes) -> None:

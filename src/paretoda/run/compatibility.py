@@ -17,6 +17,7 @@ CIRCUMSTANCES = (
     "scheme metaalign",
     "scheme auxilearn",
     "scheme hypernetwork",
+    "scheme pga",
     "feature data",
     "frozen",
     "task segmentation",
@@ -38,6 +39,10 @@ REFUSED: dict[tuple[str, str], str] = {
     ("scheme auxilearn", "checkpoint-activations"): _TWICE.format("checkpoint-activations"),
     ("scheme auxilearn", "compile"): _TWICE.format("compile"),
     ("scheme auxilearn", "precision 16"): _TWICE.format("the scale of precision 16"),
+    ("scheme pga", "accumulate"): _OTHER_WEIGHTS.format("accumulate"),
+    ("scheme pga", "checkpoint-activations"): _OTHER_WEIGHTS.format("checkpoint-activations"),
+    ("scheme pga", "compile"): _OTHER_WEIGHTS.format("compile"),
+    ("scheme pga", "precision 16"): "divides by lengths of gradients, which the scale of precision 16 changes",
     ("feature data", "channels-last"): _NO_IMAGES.format("this run"),
     ("frozen", "channels-last"): _NO_IMAGES.format("frozen"),
 }
@@ -53,6 +58,12 @@ UNSUITED: dict[tuple[str, str], str] = {
     ("gradnorm", "dta"): "asks all losses to fall at one rate, and dta rises with the share of features that it drops",
 }
 """Scheme and method that are refused together -> the reason; docs/decisions/0004 has the measurements."""
+
+
+FOR_ONE_SOURCE: dict[str, str] = {
+    "gh++": "harmonises one source loss with one alignment",
+}
+"""Scheme that is refused with several separate sources -> the reason."""
 
 
 def unsuited(scheme: str, method: str) -> str | None:

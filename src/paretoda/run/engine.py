@@ -44,6 +44,7 @@ def execute(
         started = run_on_all_ranks(processes, lambda: stack.enter_context(starting))
         settings, directory = started.settings, started.directory
         task = find_task(settings.task)
+        run_on_all_ranks(processes, lambda: task.check_source(started.source))
 
         def open_and_build() -> tuple[Inputs, Settings, Step]:
             device = pick_device(device_of_rank(settings.device, processes))

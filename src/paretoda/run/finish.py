@@ -71,7 +71,7 @@ def finish_run(
         settings=settings,
         classes=pair.classes,
         model=model,
-        source_model=task.for_source(model, inputs),
+        source_models=task.for_sources(model, inputs),
         last=last,
         history=trained.history,
         scores=scores,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from paretoda.core.problem import find_role
 from paretoda.evaluation.model_selection import COMPARABLE
 from paretoda.run.beside import start_beside
 from paretoda.run.build import build_step
@@ -38,7 +39,8 @@ class Reference:
         self._settings, self._step = settings if self._given else source_only(settings), step
         cheap = self._given or inputs.pair.kind == "features"
         asked = cheap if settings.reference is None else settings.reference
-        self._wanted = asked and inputs.has_target and set(step.objectives) != {"source"}
+        adapts = any(find_role(name) != "source" for name in step.objectives)
+        self._wanted = asked and inputs.has_target and adapts
         alone = step.processes.size == 1
         self._beside = start_beside(self._train, step.device) if self._wanted and alone else None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,7 +24,7 @@ class Run:
         settings: Settings of the run.
         classes: Names of the classes.
         model: The chosen model, ready to predict on the target.
-        source_model: The same networks for data of the source, whose inputs may be scaled differently.
+        source_models: The same networks for data of each source, whose inputs may be scaled differently.
         last: The model after the last step.
         history: One entry for each step: losses, weights, move, cosines.
         scores: Scores of the chosen model by label-free validators; higher is better.
@@ -38,7 +39,7 @@ class Run:
     settings: Settings
     classes: tuple[str, ...]
     model: Any
-    source_model: Any
+    source_models: tuple[Any, ...]
     last: Any
     history: list[dict[str, Any]]
     scores: dict[str, float]
@@ -47,6 +48,11 @@ class Run:
     sentences: tuple[str, ...]
     negative_transfer: str | None = None
     directory: Path | None = None
+
+    @property
+    def source_model(self) -> Any:
+        """The networks for data of the source, of several the first."""
+        return self.source_models[0]
 
     def predict(self, inputs: Any, *, refined: bool = False) -> list[Any]:
         """Predict samples of the target with the chosen model.
@@ -115,6 +121,16 @@ def _shorten(names: tuple[str, ...], most: int = 12) -> str:
     return ", ".join(names[:most]) + (", …" if len(names) > most else "")
 
 
+def _describe_inputs(given: Mapping[str, str | list[str]]) -> dict[str, str]:
+    """Return domain -> location of its data; several sources have numbers."""
+    places = {
+        domain if isinstance(place, str) else f"{domain} {number}": one
+        for domain, place in given.items()
+        for number, one in enumerate([place] if isinstance(place, str) else place, start=1)
+    }
+    return {domain: path if Path(path).is_absolute() else "in memory" for domain, path in places.items()}
+
+
 def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
     """Read what the page of a run shows from its files, without pictures; the run may still be going on."""
     settings, given = directory.read_config()
@@ -129,5 +145,5 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         scores=results.get("scores", {}),
         sentences=results.get("sentences", [_UNFINISHED]),
         predictions=directory.read_predictions() if results else [],
-        inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
+        inputs=_describe_inputs(given),
     )

@@ -29,6 +29,8 @@ AUTOMATIC = "auto"
 """Name of the target loss that depends on the data (`Settings.for_data`)."""
 _OPTIONS = {"from_run": "--from"}
 """Setting -> its option on the command line, where that is not its name; `from` is a keyword in Python."""
+_WHOLE_METHODS = ("mdan",)
+"""Methods that contain the loss of the source (`Objective.is_whole_method`)."""
 LABELS = "labels"
 """Name of the objective, of the guide and of the rule of selection that read the target's few labels."""
 
@@ -159,6 +161,12 @@ class Settings(BaseModel):
     sync_bn: bool = _setting(True, "with several processes: share BatchNorm statistics among all of them", arrays=False)
     scaling: Literal["per-domain", "joint", "source", "none"] = _setting(
         "per-domain", "z-scores of features", task=_CLASSIFICATION
+    )
+    sources: Literal["separate", "pooled"] = _setting(
+        "separate",
+        "several sources: losses, batches and scaling of each, or all of them as one source",
+        often=True,
+        task=_CLASSIFICATION,
     )
     components: int | None = _setting(
         None,
@@ -396,9 +404,9 @@ class Settings(BaseModel):
 
     @property
     def losses(self) -> tuple[str, ...]:
-        """Names of the objectives."""
+        """Names of the objectives; with several sources, the source's and the alignment's stand for those of each."""
         source = () if self.from_run is not None else ("source",)
-        alignment = () if self.method == "source-only" or self.joined else ("alignment",)
+        alignment = () if self.method in ("source-only", *_WHOLE_METHODS) or self.joined else ("alignment",)
         return (*source, *alignment, *self.target_losses, *([LABELS] if self.label_loss else []))
 
     @property

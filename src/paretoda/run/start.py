@@ -93,7 +93,7 @@ class StartedRun:
             self.resources.enter_context(lock_directory(self.directory.path, "a run"))
             self.directory.check_free(overwrite=self.request.overwrite)
         given = {"source": self.source, "target": self.target, "target_labels": self.target_labels}
-        self.directory.begin(self.settings, {name: _describe(data) for name, data in given.items() if data is not None})
+        self.directory.begin(self.settings, _describe_inputs(given))
 
 
 @contextmanager
@@ -125,6 +125,8 @@ def _check_request(
 ) -> tuple[Settings, Any, Any, Any]:
     """Return settings, source, target and labelled target samples of a new or resumed run."""
     source, target, labels = request.source, request.target, request.target_labels
+    if isinstance(source, list) and len(source) < 2:
+        source = source[0] if source else None
     if request.resume:
         if directory is None:
             raise RunError("resume needs the directory of the run: give out")
@@ -172,7 +174,7 @@ def _choose_label_loss(given: Mapping[str, Any], labels: Any) -> Mapping[str, An
 
 def _read_resumed(
     directory: RunDirectory, changes: Mapping[str, Any], make_settings: MakeSettings
-) -> tuple[Settings, dict[str, str]]:
+) -> tuple[Settings, dict[str, str | list[str]]]:
     """Return settings and inputs of the run that is resumed; settings may be given again if they are the same."""
     settings, given = directory.read_config()
     wanted = _repeat_settings(settings, changes, make_settings)
@@ -208,11 +210,13 @@ def _name_whole_paths(settings: Settings) -> Settings:
     return settings.model_copy(update={"teachers": tuple(map(_describe, settings.teachers)), "from_run": start})
 
 
-def _find_data(given: Mapping[str, str], domain: str) -> str | None:
-    """Return the path of a resumed run's data; None where it had none."""
-    if domain in given and not Path(given[domain]).is_absolute():
+def _find_data(given: Mapping[str, str | list[str]], domain: str) -> str | list[str] | None:
+    """Return the path of a resumed run's data, or those of its several sources; None where it had none."""
+    found = given.get(domain)
+    places = found if isinstance(found, list) else [] if found is None else [found]
+    if not all(Path(place).is_absolute() for place in places):
         raise SettingsError(f"the {domain} of this run was in memory; give source and target again")
-    return given.get(domain)
+    return found
 
 
 @contextmanager
@@ -235,6 +239,15 @@ def _remove_if_empty(folder: Path) -> Iterator[None]:
     finally:
         with suppress(OSError):
             folder.rmdir()
+
+
+def _describe_inputs(given: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """Return the places of the data that were given; those of several sources as a list."""
+    return {
+        name: [_describe(one) for one in data] if isinstance(data, list) else _describe(data)
+        for name, data in given.items()
+        if data is not None
+    }
 
 
 def _describe(data: Any) -> str:

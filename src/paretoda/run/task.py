@@ -198,6 +198,8 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """Heading of the table of predicted classes on a report."""
     kept_settings: tuple[str, ...] | None = None
     """Settings that a run with `from_run` takes from the run that it begins with; None: the task has no such runs."""
+    takes_several_sources: bool = False
+    """Whether `open` and `examine` also take a list of sources."""
     own_parts: tuple[str, ...] = ()
     """Parts besides alignment, target losses, guide and scheme that take options, such as "translation"."""
 
@@ -235,7 +237,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
 
         Args:
             settings: Settings of the run.
-            source: Labelled data, as the user gave them.
+            source: Labelled data, as the user gave them; a list of several sources where the task takes them.
             target: Unlabelled data; None: the source stands in their place.
             device: Device of the networks.
             callbacks: Receive notes and progress.
@@ -283,13 +285,18 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Do what comes before the first step, such as training a translation; return the inputs to train on."""
         return inputs
 
+    def check_source(self, source: Any) -> None:
+        """Raise SettingsError for several sources, where the task takes one only."""
+        if isinstance(source, list) and not self.takes_several_sources:
+            raise SettingsError(f"several sources are not for {self.name}; give one --source")
+
     @abstractmethod
     def predictor(self, step: Step, inputs: AnyInputs) -> AnyPredictor:
         """Copy the step's present model into a predictor for new data of the target."""
 
-    def for_source(self, predictor: AnyPredictor, inputs: AnyInputs) -> AnyPredictor:
-        """Return the same networks as a predictor for new data of the source."""
-        return predictor
+    def for_sources(self, predictor: AnyPredictor, inputs: AnyInputs) -> tuple[AnyPredictor, ...]:
+        """Return the same networks as a predictor for new data of the source, or of each of several."""
+        return (predictor,)
 
     def calibrate(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:
         """Return the predictor with calibrated confidences, where the task has them."""

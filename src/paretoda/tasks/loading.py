@@ -81,7 +81,8 @@ def reopen_inputs(directory: RunDirectory, device: torch.device, callbacks: Call
     """Open the data of a run again; None where they were in memory, or are no longer what and where they were."""
     settings, given = directory.read_config()
     begins = "source" in given or settings.from_run is not None
-    if not begins or not all(Path(path).is_absolute() for path in given.values()):
+    places = [place for what in given.values() for place in (what if isinstance(what, list) else [what])]
+    if not begins or not all(Path(place).is_absolute() for place in places):
         return None
     try:
         inputs: Inputs = find_task(settings.task).open(

@@ -39,10 +39,10 @@ class Part:
 
 @dataclass(frozen=True)
 class SuiteTask:
-    """From one domain to another.
+    """From one domain, or from several, to another.
 
     Args:
-        source: The labelled domain.
+        source: The labelled domain; several domains as a tuple.
         target: The unlabelled domain; its labels are used for the table only.
         settings: Settings of every run on this task.
         test: Data that models are measured on; None for the target. Their labels are used for the table only.
@@ -50,11 +50,16 @@ class SuiteTask:
             neither among the unlabelled target nor measured.
     """
 
-    source: Part
+    source: Part | tuple[Part, ...]
     target: Part
     settings: Mapping[str, Any] = field(default_factory=dict)
     test: Part | None = None
     labels: int = 0
+
+    @property
+    def sources(self) -> tuple[Part, ...]:
+        """The labelled domains."""
+        return (self.source,) if isinstance(self.source, Part) else self.source
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,16 @@ class Suite:
     references: References = field(default_factory=dict)
     reference_stds: References = field(default_factory=dict)
     class_references: References = field(default_factory=dict)
+
+
+def make_sources(parts: Mapping[str, Part], **settings: Any) -> dict[str, SuiteTask]:
+    """Return a task for every domain as the target of all others, named by their letters: AC-P."""
+    tasks = {}
+    for target in parts:
+        letters = [letter for letter in parts if letter != target]
+        name = f"{''.join(letters)}-{target}"
+        tasks[name] = SuiteTask(tuple(parts[letter] for letter in letters), parts[target], settings)
+    return tasks
 
 
 def make_pairs(parts: Mapping[str, Part], **settings: Any) -> dict[str, SuiteTask]:

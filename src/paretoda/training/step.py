@@ -194,6 +194,13 @@ class Step:
             losses = {name: loss.float() for name, loss in losses.items()}
         return BatchView(source, target, losses, features, guide_loss, private)
 
+    def loss(self, name: str, batch: Batch) -> Tensor:
+        """Encode the batch and return the loss of one objective."""
+        source, target, labelled, _ = self._encode(batch)
+        objective = self.objectives[name]
+        found: Tensor = objective(source, labelled if objective.reads_labels else target)
+        return found
+
     def weigh(self, view: BatchView, scheme: Scheme) -> Report:
         """Fill every `.grad` with the gradient that the scheme chooses for these losses."""
         return backward(
@@ -232,6 +239,7 @@ class Step:
         labels, source_index, target_index = gather_domain_rows(
             shares, (batch.labels, 0), (batch.source_index, 0), (batch.target_index, 1)
         )
+        domain = None if batch.domain is None else gather_domain_rows(shares, (batch.domain, 0))[0]
         head, more = self.model.head, self.model.extra_logits
         labelled = None
         if batch.labelled is not None and batch.target_labels is not None:
@@ -239,7 +247,7 @@ class Step:
             index = torch.arange(len(few), device=few.device)
             labelled = LabelledTarget(few, head(few), index, batch.labelled, head, labels=batch.target_labels)
         return (
-            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
+            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels, domain=domain),
             Target(target, head(target), target_index, batch.target, head, more(target)),
             labelled,
             passes,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -20,6 +22,7 @@ from paretoda.data.open.files import FileSamples, find_unreadable
 from paretoda.data.open.folders import find_images, list_visible_folders
 from paretoda.data.open.lists import read_text, split_line
 from paretoda.data.open.samples import describe_origin, open_unchecked
+from paretoda.data.open.sources import open_sources
 from paretoda.data.samples import Samples
 from paretoda.data.settings import PairSettings
 from paretoda.data.target_labels import open_target_labels
@@ -214,6 +217,30 @@ def examine_target(
         )
         found.append(Finding("warning", "target", text))
     return samples
+
+
+def examine_sources(
+    sources: Sequence[Any], target: Any, settings: PairSettings | None = None, progress: Progress | None = None
+) -> list[Finding]:
+    """Return all findings about several sources and a target; otherwise as `examine`.
+
+    Args:
+        sources: The sources.
+        target: Target, as for `make_pair`.
+        settings: Settings of the pair.
+        progress: Called while image files are decoded.
+    """
+    found: list[Finding] = []
+    for number, source in enumerate(sources, start=1):
+        names = {"source": f"source {number}", "both": f"source {number} and target"}
+        found += [
+            replace(finding, domain=names.get(finding.domain, finding.domain))
+            for finding in examine(source, target, settings, progress)
+            if finding.domain in names or number == 1  # the target is the same for all
+        ]
+    if not any(finding.severity == "error" for finding in found):
+        attempt(partial(open_sources, sources, partial(open_unchecked, labelled=True)), "sources", found)
+    return sort_findings(found)
 
 
 def _open_source(source: Any, found: list[Finding]) -> Opened | None:

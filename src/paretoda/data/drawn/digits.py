@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -13,32 +14,38 @@ Images = NDArray[np.uint8]
 
 CLASSES = tuple("0123456789")
 SIDE = 16
-_FONTS = (
+FONTS = (
     *("DejaVuSans", "DejaVuSans-Bold", "DejaVuSans-Oblique", "DejaVuSans-BoldOblique"),
     *("DejaVuSansMono", "DejaVuSansMono-Bold", "DejaVuSansMono-Oblique", "DejaVuSansMono-BoldOblique"),
     *("DejaVuSerif", "DejaVuSerif-Bold", "DejaVuSerif-Italic", "DejaVuSerif-BoldItalic"),
     *("STIXGeneral", "STIXGeneralBol", "STIXGeneralItalic", "STIXGeneralBolIta"),
     *("cmr10", "cmb10", "cmss10", "cmti10", "cmtt10"),
 )
+SANS = tuple(name for name in FONTS if name.startswith(("DejaVuSans", "cmss", "cmtt")))
+"""Fonts without serifs, and typewriters'."""
+SERIF = tuple(name for name in FONTS if name not in SANS)
 _CANVAS = 64
 _COARSE = 8  # scikit-learn's digits are 8x8
 
 
-def draw_printed_digits(count: int = 2100, seed: int = 0) -> tuple[Images, NDArray[np.int64]]:
-    """Draw digits in all fonts, equally often, slightly rotated, scaled, shifted, thickened and noisy.
+def draw_printed_digits(
+    count: int = 2100, seed: int = 0, fonts: Sequence[str] = FONTS
+) -> tuple[Images, NDArray[np.int64]]:
+    """Draw digits in some fonts, equally often, slightly rotated, scaled, shifted, thickened and noisy.
 
     Args:
         count: Number of images.
         seed: Seed of the changes.
+        fonts: Names of the fonts, all of matplotlib's by default.
 
     Returns:
         Images (count, 16, 16), white on black, and their labels (count,).
     """
-    fonts = [_load_font(name) for name in _FONTS]
+    loaded = [_load_font(name) for name in fonts]
     rng = np.random.default_rng(seed)
     labels = np.arange(count) % len(CLASSES)
     images = [
-        _draw_digit(CLASSES[label], fonts[place // len(CLASSES) % len(fonts)], rng)
+        _draw_digit(CLASSES[label], loaded[place // len(CLASSES) % len(loaded)], rng)
         for place, label in enumerate(labels)
     ]
     return np.stack(images), labels.astype(np.int64)

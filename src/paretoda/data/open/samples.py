@@ -16,6 +16,7 @@ from paretoda.data.open.decoding import ARCHIVES, SUFFIXES
 from paretoda.data.open.files import FileList, FileSamples, check_samples
 from paretoda.data.open.folders import open_labelled_folder, open_unlabelled_folder
 from paretoda.data.open.lists import open_list
+from paretoda.data.open.sources import JoinedSamples
 from paretoda.data.samples import Samples, match_labels
 from paretoda.errors import DataError
 from paretoda.types import Progress
@@ -58,6 +59,8 @@ def open_samples(
         ...
         paretoda.errors.DataError: the array has no labels; give a tuple (x, y) or (x, y, classes)
     """
+    if isinstance(what, JoinedSamples):  # its parts are open and checked already
+        return what if labelled else replace(what, labels=None)
     samples = open_unchecked(what, labelled=labelled, root=root, index_cache=index_cache)
     if isinstance(samples, FileSamples):
         samples = check_samples(samples, skip_bad=skip_bad, progress=progress)

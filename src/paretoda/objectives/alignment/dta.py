@@ -73,6 +73,8 @@ class Dta(Objective):
         True
     """
 
+    reads_all_sources = True
+
     def __init__(
         self, features: int, classes: int, *, share: float = 0.1, noise: float = 0.1, strength: float = 2.0
     ) -> None:

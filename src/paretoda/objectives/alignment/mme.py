@@ -40,6 +40,8 @@ class Mme(Objective):
         True
     """
 
+    reads_all_sources = True
+
     def __init__(self, features: int, classes: int, *, strength: float = 0.1) -> None:  # noqa: ARG002
         super().__init__()
         check_strength(strength)

@@ -12,6 +12,7 @@ import os
 import platform
 import shutil
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from importlib.metadata import version
 from pathlib import Path
@@ -81,7 +82,7 @@ class RunDirectory:
         if not overwrite:
             raise RunError(f"{self.path} already has a run; use --resume to continue, --overwrite to start again")
 
-    def begin(self, settings: Settings, inputs: dict[str, str]) -> None:
+    def begin(self, settings: Settings, inputs: Mapping[str, str | list[str]]) -> None:
         """Create the directory with config.toml and environment.json; an earlier run in it is removed."""
         self._clear()
         try:
@@ -92,7 +93,7 @@ class RunDirectory:
             self._clear()
             raise
 
-    def write_config(self, settings: Settings, inputs: dict[str, str]) -> None:
+    def write_config(self, settings: Settings, inputs: Mapping[str, str | list[str]]) -> None:
         """Write settings and inputs to config.toml."""
         write_text(self.config, to_toml({**inputs, **settings.model_dump()}))
 
@@ -115,12 +116,15 @@ class RunDirectory:
         more = (self.table, self.card, *self.exported.values(), self.translation, self.environment)
         return (*given, *more)
 
-    def read_config(self) -> tuple[Settings, dict[str, str]]:
-        """Read the settings and inputs of the run."""
+    def read_config(self) -> tuple[Settings, dict[str, str | list[str]]]:
+        """Read the settings and inputs of the run; several sources are a list."""
         if not self.config.exists():
             raise RunError(f"there is no run in {self.path}: config.toml is missing")
         values = read_toml(self.config)
-        inputs = {key: str(values.pop(key)) for key in _INPUTS if key in values}
+        given = {key: values.pop(key) for key in _INPUTS if key in values}
+        inputs = {
+            key: [str(one) for one in what] if isinstance(what, list) else str(what) for key, what in given.items()
+        }
         return parse_settings(values), inputs
 
     def add_metrics(self, taken: int, report: Report) -> None:

@@ -15,6 +15,7 @@ from paretoda.models.backbones import NAMES, default_backbone, find_backbone
 from paretoda.models.backbones.backbone import Backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
+from paretoda.objectives.parts.one_source import OneSource
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
@@ -46,6 +47,7 @@ def make_pair_settings(settings: Settings) -> PairSettings:
         normalise=(known.mean, known.std) if known is not None and photos else None,
         augment="none" if settings.frozen else settings.augment,
         class_balanced=settings.class_balanced,
+        sources=settings.sources,
         skip_bad=settings.skip_bad,
         reading=Reading(settings.workers, settings.index_cache),
     )
@@ -59,6 +61,7 @@ def _channels(backbone: Backbone | None) -> Literal[1, 3] | None:
 
 def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
     """Make the network; its new layers are drawn from the seed."""
+    preferred = _name_losses(settings, pair) if STRATEGIES.get(settings.scheme) is Hypernetwork else ()
     seed_everything(settings.seed, "network")
     features = pair.kind == "features"
     if features and not settings.frozen:
@@ -73,8 +76,16 @@ def make_classifier(settings: Settings, pair: DomainPair) -> Classifier:
         bottleneck=settings.bottleneck,
         dropout=(0.5 if features else 0.0) if settings.dropout is None else settings.dropout,
         weights=None if features else settings.backbone_weights,
-        losses=settings.losses if STRATEGIES.get(settings.scheme) is Hypernetwork else (),
+        losses=preferred,
     )
+
+
+def _name_losses(settings: Settings, pair: DomainPair) -> tuple[str, ...]:
+    """Return the names of the objectives that the run will have."""
+    if pair.source_count == 1:
+        return settings.losses
+    objectives = make_objectives(settings, 2, _class_shares(settings, pair), pair.kind, pair.source_count)
+    return tuple(objectives) + ((LABELS,) if settings.label_loss else ())
 
 
 def _begin_with(run: str, settings: Settings) -> Classifier:
@@ -99,7 +110,9 @@ def _check_no_backbone(settings: Settings) -> None:
         raise SettingsError("the data are features, no backbone reads them; leave out --backbone-weights")
 
 
-def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = "images") -> dict[str, Objective]:
+def make_objectives(
+    settings: Settings, width: int, shares: Tensor, kind: str = "images", sources: int = 1
+) -> dict[str, Objective]:
     """Make the source, alignment and target losses that the settings name.
 
     Args:
@@ -107,6 +120,7 @@ def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = 
         width: Width of the features.
         shares: Class frequencies in the source's batches, shape (K,).
         kind: Kind of the data that the network reads.
+        sources: Number of sources that are domains of their own.
     """
     seed_everything(settings.seed, "objectives")
     options = settings.part_options
@@ -117,32 +131,65 @@ def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = 
         for part, name in settings.target_losses.items():
             options[part] = {**BEGUN.get(name, {}), **options[part]}
     shape = {"features": width, "classes": len(shares)}
-    made = {
-        "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
-        "alignment": make_alignment(settings.method, **shape, options=options["alignment"]),
-        **{
-            part: make_target_loss(name, **shape, options=with_prior(name, options[part], lambda: shares, "uniform"))
-            for part, name in settings.target_losses.items()
-        },
+    losses = {} if settings.from_run is not None else _make_source_losses(settings, shape, options, sources)
+    for part, name in settings.target_losses.items():
+        loss = make_target_loss(name, **shape, options=with_prior(name, options[part], lambda: shares, "uniform"))
+        if loss is not None:
+            losses[part] = loss
+    return losses
+
+
+def _make_source_losses(
+    settings: Settings, shape: dict[str, int], options: dict[str, dict[str, Any]], sources: int
+) -> dict[str, Objective]:
+    """Make the source loss and the alignment; of each source, with its number, where there are several.
+
+    Args:
+        settings: Settings of the run.
+        shape: Width of the features and number of classes.
+        options: Options of the parts.
+        sources: Number of sources that are domains of their own.
+    """
+    smoothing = {"smoothing": settings.label_smoothing} if settings.label_smoothing else {}
+
+    def one_source() -> dict[str, Objective]:
+        losses: dict[str, Objective] = {"source": CrossEntropy(**shape, smoothing=settings.label_smoothing)}
+        own = {**smoothing, **options["alignment"]} if settings.method == "mdan" else options["alignment"]
+        alignment = make_alignment(settings.method, **shape, sources=sources, options=own)
+        if alignment is not None and alignment.is_whole_method:
+            return {"source": alignment}
+        if alignment is not None and alignment.reads_all_sources and settings.joined and sources > 1:
+            raise SettingsError(f"the method {settings.method!r} aligns all sources at once; leave out --joined")
+        losses |= {} if alignment is None else {"alignment": alignment}
+        return merge_source_and_alignment(losses) if settings.joined else losses
+
+    every = [one_source() for _ in range(sources)]
+    if sources == 1 or every[0]["source"].reads_all_sources:
+        return every[0]
+    separate: dict[str, Objective] = {
+        f"{name}-{number}": OneSource(loss, number - 1)
+        for number, losses in enumerate(every, start=1)
+        for name, loss in losses.items()
+        if not loss.reads_all_sources
     }
-    if settings.from_run is not None:
-        made["source"] = None
-    objectives = {name: objective for name, objective in made.items() if objective is not None}
-    return merge_source_and_alignment(objectives) if settings.joined else objectives
+    return separate | {name: loss for name, loss in every[0].items() if loss.reads_all_sources}
 
 
 def _class_shares(settings: Settings, pair: DomainPair) -> Tensor:
-    """Return how frequent each class is in the source's batches."""
-    counts = pair.labels_of("source").bincount(minlength=len(pair.classes)).double()
-    counts = (counts > 0).double() if settings.class_balanced else counts
-    return counts / counts.sum()
+    """Return how frequent each class is in the source's batches, which have as many samples of every source."""
+    shares = []
+    for block in pair.source_blocks(pair.source_train):
+        counts = torch.from_numpy(pair.labels[block]).bincount(minlength=len(pair.classes)).double()
+        counts = (counts > 0).double() if settings.class_balanced else counts
+        shares.append(counts / counts.sum())
+    return torch.stack(shares).mean(0)
 
 
 def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     """Build the step of a classification run, before training."""
     model = make_classifier(settings, pair) if settings.from_run is None else _begin_with(settings.from_run, settings)
     width, classes = model.architecture.width, len(pair.classes)
-    objectives = make_objectives(settings, width, _class_shares(settings, pair), pair.kind)
+    objectives = make_objectives(settings, width, _class_shares(settings, pair), pair.kind, pair.source_count)
     if settings.label_loss:
         shape = {"features": width, "classes": classes}
         objectives[LABELS] = with_options(LABELS, TargetLabels, shape, settings.part_options[LABELS])

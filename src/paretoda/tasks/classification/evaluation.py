@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from paretoda.data.build_pair import open_source
 from paretoda.data.open.files import FileSamples
 from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import Pair, Part
@@ -244,11 +246,11 @@ def open_benchmark(source: Any, target: Any, *, skip_bad: bool) -> BenchData:
     """Open a benchmark's source and target, whose labels are kept apart.
 
     Args:
-        source: Labelled source: a path, arrays (x, y, classes), or files.
+        source: Labelled source: a path, arrays (x, y, classes), or files; a list of several.
         target: Labelled target in the same forms.
         skip_bad: Leave out images that cannot be read.
     """
-    labels = open_samples(source, labelled=True, skip_bad=skip_bad).labels
+    labels = open_source(source, partial(open_samples, labelled=True, skip_bad=skip_bad)).labels
     assert labels is not None
     labelled = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
     plain = _without_labels(target)

@@ -48,6 +48,7 @@ KEPT_SETTINGS = (
     "label_smoothing",
     "class_balanced",
     "joined",
+    "sources",
 )
 """Settings that are those of the given run, or that only a source has a use for."""
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import torch
 
 from paretoda.data import DomainPair, make_pair
+from paretoda.data.build_pair import open_source
 from paretoda.data.open.arrays import ArraySamples
+from paretoda.data.open.samples import open_samples
 from paretoda.data.rows import Rows, make_feature_rows, make_image_rows
 from paretoda.data.samples import Samples
 from paretoda.data.scaling import FeatureTransform
@@ -154,6 +157,10 @@ def _open_pair(settings: Settings, source: Any, target: Any, progress: Progress 
     if target is not None:
         return make_pair(source, target, wanted, progress)
     scaling = wanted.scaling if wanted.scaling == "none" else "source"
+    if isinstance(source, list):
+        source = open_source(
+            source, partial(open_samples, labelled=True, skip_bad=settings.skip_bad, progress=progress)
+        )
     pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
     return replace(pair, notes=(*pair.notes, NO_TARGET))
 

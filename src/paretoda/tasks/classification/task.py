@@ -11,8 +11,8 @@ from typing import Any
 import torch
 
 from paretoda.data import PairSettings, examine
-from paretoda.data.doctor.examine import examine_target_labels
-from paretoda.data.doctor.findings import Finding
+from paretoda.data.doctor.examine import examine_sources, examine_target_labels
+from paretoda.data.doctor.findings import Finding, sort_findings
 from paretoda.data.pair import Pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.errors import DataError, RunError
@@ -60,6 +60,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
 
     name = CLASSIFICATION
     kept_settings = KEPT_SETTINGS
+    takes_several_sources = True
 
     build = staticmethod(build)
     add_target_labels = staticmethod(add_target_labels)
@@ -122,10 +123,16 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return the predictor with the temperature of its confidence."""
         return replace(predictor, temperature=source_temperature(snapshot))
 
-    def for_source(self, predictor: ClassificationPredictor, inputs: ClassificationInputs) -> ClassificationPredictor:
-        """Return the same networks for new data of the source, whose features are scaled differently."""
-        scaling = _frozen_scaling(inputs, inputs.pair.source.transform)
-        return replace(predictor, transform=inputs.raw.source.transform, scaling=scaling)
+    def for_sources(
+        self, predictor: ClassificationPredictor, inputs: ClassificationInputs
+    ) -> tuple[ClassificationPredictor, ...]:
+        """Return the same networks for new data of each source, whose features are scaled differently."""
+        transforms = inputs.raw.transforms or (inputs.raw.source.transform,)
+        scalings = inputs.pair.transforms or (inputs.pair.source.transform,)
+        return tuple(
+            replace(predictor, transform=transform, scaling=_frozen_scaling(inputs, scaling))
+            for transform, scaling in zip(transforms, scalings, strict=True)
+        )
 
     def load(self, directory: RunDirectory, device: torch.device) -> ClassificationPredictor:
         """Load the model of a finished run; nothing in its files is executed."""
@@ -159,13 +166,22 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return everything that is wrong or strange about two domains."""
         if table is not None:
             raise DataError("--source-table: only for --task segmentation")
-        return examine(source, target, PairSettings(skip_bad=skip_bad), progress)
+        settings = PairSettings(skip_bad=skip_bad)
+        if isinstance(source, list):
+            return examine_sources(source, target, settings, progress)
+        return examine(source, target, settings, progress)
 
     def examine_target_labels(
         self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about the labelled samples of the target."""
-        return examine_target_labels(labels, source, target, PairSettings(skip_bad=skip_bad), progress)
+        settings = PairSettings(skip_bad=skip_bad)
+        found = [
+            finding
+            for one in (source if isinstance(source, list) else [source])
+            for finding in examine_target_labels(labels, one, target, settings, progress)
+        ]
+        return sort_findings(list(dict.fromkeys(found)))
 
     def examine_given_run(
         self, place: str, target: Any, *, skip_bad: bool, progress: Progress | None

@@ -99,7 +99,6 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     build = staticmethod(build)
     add_target_labels = staticmethod(add_target_labels)
     average = staticmethod(average)
-    for_source = staticmethod(for_source)
     pictures = staticmethod(make_pictures)
     oracle_pictures = staticmethod(add_oracle_pictures)
     predict_data = staticmethod(predict_data)
@@ -181,6 +180,12 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
         if inputs.teachers is not None:
             label_target(inputs.teachers, settings, inputs.pair, step, callbacks)
         return inputs
+
+    def for_sources(
+        self, predictor: SegmentationPredictor, inputs: SegmentationInputs
+    ) -> tuple[SegmentationPredictor, ...]:
+        """Return the same networks for new images of the source."""
+        return (for_source(predictor, inputs),)
 
     def predictor(self, step: Step, inputs: SegmentationInputs) -> SegmentationPredictor:
         """Copy the step's present model into a predictor for new images of the target."""

@@ -7,13 +7,15 @@ from collections.abc import Callable
 from paretoda.training.strategies.auxilearn import AuxiLearn
 from paretoda.training.strategies.hypernetwork import Hypernetwork
 from paretoda.training.strategies.metaalign import MetaAlign
+from paretoda.training.strategies.pga import Pga
 from paretoda.training.strategy import Strategy
 
 STRATEGIES: dict[str, Callable[[], Strategy]] = {
     "metaalign": MetaAlign,
     "auxilearn": AuxiLearn,
     "hypernetwork": Hypernetwork,
+    "pga": Pga,
 }
 """Name -> strategy; each is made without arguments and named in the place of a scheme."""
 
-__all__ = ["STRATEGIES", "AuxiLearn", "Hypernetwork", "MetaAlign"]
+__all__ = ["STRATEGIES", "AuxiLearn", "Hypernetwork", "MetaAlign", "Pga"]
