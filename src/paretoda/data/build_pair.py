@@ -70,7 +70,7 @@ def make_pair(
         raise DataError("every class of the source has a single sample, so none can be held out; give more samples")
     target_train, target_held = split_positions(len(unlabelled), share, seed, "split-target")
     settings, lowered = limit_batch_size(settings, min(len(train), len(target_train)), "samples")
-    rows, said = _make_rows((labelled, unlabelled), (train, target_train), settings, len(labels.classes))
+    rows, said = make_rows((labelled, unlabelled), (train, target_train), settings, len(labels.classes))
     return DomainPair(
         settings=settings,
         classes=labels.classes,
@@ -148,9 +148,17 @@ def choose_image_transform(source: Samples, target: Samples, settings: PairSetti
     return ImageTransform(size, channels, mean, std, augment)
 
 
-def _make_rows(
+def make_rows(
     samples: tuple[Samples, Samples], trained: tuple[Positions, Positions], settings: PairSettings, classes: int
 ) -> tuple[tuple[Rows, Rows], list[str]]:
+    """Return both domains as the network reads them, and notes on what was done to their images.
+
+    Args:
+        samples: Source and target.
+        trained: Positions of their training parts, by which features are scaled.
+        settings: Settings of the pair.
+        classes: Number of classes, which the number of principal components depends on.
+    """
     source, target = samples
     if source.kind == "features":
         x, z = (np.asarray(domain.read(places)) for domain, places in zip(samples, trained, strict=True))

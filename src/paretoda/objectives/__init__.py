@@ -17,6 +17,7 @@ from paretoda.objectives.alignment.jan import Jan, JanA
 from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdd import Mdd
 from paretoda.objectives.alignment.mme import Mme
+from paretoda.objectives.alignment.rsd import Rsd
 from paretoda.objectives.alignment.tat import Tat
 from paretoda.objectives.alignment.tpn import Tpn
 from paretoda.objectives.guide.information import InformationGuide, TcmGuide
@@ -57,6 +58,7 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "dta": Dta,
     "gsp": Gsp,
     "mme": Mme,
+    "rsd": Rsd,
 }
 """Name -> alignment of the domains; None for no alignment."""
 
@@ -194,6 +196,7 @@ __all__ = [
     "Options",
     "Propagation",
     "PrototypeGuide",
+    "Rsd",
     "Swd",
     "Tat",
     "Tcm",

@@ -38,7 +38,8 @@ class Reference:
         self._settings, self._step = settings if self._given else source_only(settings), step
         cheap = self._given or inputs.pair.kind == "features"
         asked = cheap if settings.reference is None else settings.reference
-        self._wanted = asked and inputs.has_target and set(step.objectives) != {"source"}
+        comparable = not set(COMPARABLE).isdisjoint(task.tables.validators)
+        self._wanted = asked and comparable and inputs.has_target and set(step.objectives) != {"source"}
         alone = step.processes.size == 1
         self._beside = start_beside(self._train, step.device) if self._wanted and alone else None
 

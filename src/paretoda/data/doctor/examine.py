@@ -177,9 +177,29 @@ def examine(
         ...     print(finding.severity, finding.message)
         info The source has 300 samples of 2 classes: 0 150, 1 150.
     """
-    settings = settings or PairSettings()
     found: list[Finding] = []
-    ours = _open_source(source, found)
+    examine_domains(source, _open_source(source, found), target, settings or PairSettings(), found, progress)
+    return sort_findings(found)
+
+
+def examine_domains(  # noqa: PLR0913  (both domains, and where the findings go)
+    source: Any,
+    ours: Opened | None,
+    target: Any,
+    settings: PairSettings,
+    found: list[Finding],
+    progress: Progress | None,
+) -> None:
+    """Add everything about two domains besides the labels' own errors to the findings.
+
+    Args:
+        source: Source, as the user gave it.
+        ours: The opened source, with its labels if they are classes; None where it cannot be opened.
+        target: Target, as the user gave it.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        found: The findings so far.
+        progress: Called while image files are decoded.
+    """
     theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
     if has_hidden_labels(target):
         found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
@@ -197,7 +217,6 @@ def examine(
             found.append(Finding("warning", "target", text))
     if ours is not None and theirs is not None:
         _examine_both(ours, theirs, found)
-    return sort_findings(found)
 
 
 def _open_source(source: Any, found: list[Finding]) -> Opened | None:
