@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from paretoda.bench.layouts import find_home, find_place
 from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits, load_handwritten_labels
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
+from paretoda.data.drawn.values import VALUE_DOMAINS, load_value_domain
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.errors import DataError
 from paretoda.io.files import atomic_folder
@@ -24,7 +25,7 @@ from paretoda.io.limits import check_unpacked
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
 
-EMBEDDED = ("printed", "handwritten")
+EMBEDDED = ("printed", "handwritten", *VALUE_DOMAINS)
 DRAWN = "driving/"
 """Prefix of the names of drawn streets: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
@@ -123,10 +124,7 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         work: Folder for archives that must be unpacked.
     """
     if part.path in EMBEDDED:
-        x, y = (
-            draw_printed_digits() if part.path == "printed" else (load_handwritten_digits(), load_handwritten_labels())
-        )
-        return x, y, [str(digit) for digit in range(10)]
+        return _load_embedded(part.path)
     if part.path.startswith(DRAWN):
         return _draw_streets(part.path, part.take or 500)
     if part.benchmark is not None:
@@ -142,6 +140,14 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         return x, y, classes
     places = np.random.default_rng(0).permutation(part.of or len(x))[: part.take]
     return x[places], y[places], classes
+
+
+def _load_embedded(name: str) -> Any:
+    """Return an embedded domain: digits with their classes, or samples with values."""
+    if name in VALUE_DOMAINS:
+        return load_value_domain(name)
+    x, y = draw_printed_digits() if name == "printed" else (load_handwritten_digits(), load_handwritten_labels())
+    return x, y, [str(digit) for digit in range(10)]
 
 
 @lru_cache(maxsize=8)

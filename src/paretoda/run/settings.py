@@ -62,7 +62,11 @@ def _setting(  # noqa: PLR0913  (a row of the table below)
             where classification reads it.
     """
     tasks = (task,) if isinstance(task, str) else task
-    marks: dict[str, Any] = {"often": often, "tasks": tasks, "arrays": arrays and _CLASSIFICATION in (tasks or _SAMPLES)}
+    marks: dict[str, Any] = {
+        "often": often,
+        "tasks": tasks,
+        "arrays": arrays and _CLASSIFICATION in (tasks or _SAMPLES),
+    }
     return Field(default, description=description, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=marks)
 
 
@@ -155,7 +159,9 @@ class Settings(BaseModel):
         10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75", ge=0, task=_SAMPLES
     )
     source_loss: Literal["mse", "huber"] = _setting(
-        "mse", "regression: loss on the source's values; 'huber' counts errors above one deviation linearly", task=_REGRESSION
+        "mse",
+        "regression: loss on the source's values; 'huber' counts errors above one deviation linearly",
+        task=_REGRESSION,
     )
     label_smoothing: float = _setting(0.0, "smoothing of the source's labels", ge=0, lt=1, task=_CLASSIFICATION)
     clip: float | None = _setting(None, "largest norm of the gradient", gt=0)

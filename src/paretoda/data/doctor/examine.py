@@ -182,7 +182,7 @@ def examine(
     return sort_findings(found)
 
 
-def examine_domains(  # noqa: PLR0913  (both domains, and where the findings go)
+def examine_domains(
     source: Any,
     ours: Opened | None,
     target: Any,

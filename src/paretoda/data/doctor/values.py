@@ -38,15 +38,17 @@ def describe_values(values: Values) -> list[Finding]:
     different = np.unique(values)
     if len(different) <= _FEW:
         named = ", ".join(f"{value:.6g}" for value in different)
-        text = f"The source has only {len(different)} different values ({named}); if they are classes, leave out --task."
+        text = (
+            f"The source has only {len(different)} different values ({named}); if they are classes, leave out --task."
+        )
         found.append(Finding("warning", "source", text))
     quartiles = np.quantile(values, [0.25, 0.75])
     reach = _FAR * (quartiles[1] - quartiles[0])
-    outliers = np.flatnonzero((values < quartiles[0] - reach) | (values > quartiles[1] + reach)) if reach else []
-    if len(outliers):
+    outliers = np.flatnonzero((values < quartiles[0] - reach) | (values > quartiles[1] + reach))
+    if reach and len(outliers):
         text = (
-            f"{len(outliers)} values of the source are far from all others, for example {values[outliers[0]]:.6g} in row "
-            f"{outliers[0]}; correct or remove them, or take --source-loss huber."
+            f"{len(outliers)} values of the source are far from all others, for example {values[outliers[0]]:.6g} in "
+            f"row {outliers[0]}; correct or remove them, or take --source-loss huber."
         )
         found.append(Finding("warning", "source", text))
     return found

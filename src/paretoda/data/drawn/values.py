@@ -9,6 +9,8 @@ from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_dig
 
 _STEEPEST = 45.0
 """Largest angle in degrees: beyond, a 6 becomes a 9."""
+_BRIGHTEST, _SQUARE = 160, 4
+"""Brightness and side of the squares behind cluttered digits."""
 _AGE, _BMI = 0, 2
 """Columns of the diabetes data."""
 
@@ -36,22 +38,38 @@ def turn_digits(images: NDArray[np.uint8], seed: int) -> tuple[NDArray[np.uint8]
     return np.clip(np.rint(turned), 0, 255).astype(np.uint8), angles
 
 
-def load_domain(name: str) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
+def clutter(images: NDArray[np.uint8], seed: int) -> NDArray[np.uint8]:
+    """Lay grey squares behind the images, as the difference of both, like photographs behind the digits of MNIST-M.
+
+    Args:
+        images: Grey images, shape (n, h, w), with sides that are multiples of 4.
+        seed: Seed of the squares.
+    """
+    count, height, width = images.shape
+    coarse = np.random.default_rng(seed).uniform(0, _BRIGHTEST, (count, height // _SQUARE, width // _SQUARE))
+    squares = coarse.repeat(_SQUARE, axis=1).repeat(_SQUARE, axis=2)
+    return np.clip(np.abs(images.astype(np.float64) - squares), 0, 255).astype(np.uint8)
+
+
+def load_value_domain(name: str) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
     """Return the samples and values of an embedded domain.
 
     Args:
-        name: "turned-printed", "turned-handwritten", or "diabetes-" and "slim", "heavy", "young" or "old": the half of
-            the patients below or above the median of their body mass index or age.
+        name: "turned-printed", "turned-handwritten" or "turned-cluttered"; or "diabetes-" and "slim", "heavy", "young" or
+            "old": the half of the patients below or above the median of their body mass index or age.
 
     Examples:
-        >>> x, y = load_domain("diabetes-slim")
+        >>> x, y = load_value_domain("diabetes-slim")
         >>> x.shape, y[:3].tolist()
-        ((219, 10), [75.0, 206.0, 135.0])
+        ((223, 10), [75.0, 206.0, 135.0])
     """
     if name == "turned-printed":
         return turn_digits(draw_printed_digits()[0], seed=1)
     if name == "turned-handwritten":
         return turn_digits(load_handwritten_digits(), seed=2)
+    if name == "turned-cluttered":
+        turned, angles = turn_digits(load_handwritten_digits(), seed=3)
+        return clutter(turned, seed=4), angles
     from sklearn.datasets import load_diabetes  # noqa: PLC0415  (slow to import)
 
     x, y = load_diabetes(return_X_y=True)
@@ -61,5 +79,10 @@ def load_domain(name: str) -> tuple[NDArray[np.generic], NDArray[np.float64]]:
     return x[chosen].astype(np.float32), y[chosen]
 
 
-VALUE_DOMAINS = ("turned-printed", "turned-handwritten", *(f"diabetes-{half}" for half in ("slim", "heavy", "young", "old")))
-"""Names that `load_domain` takes."""
+VALUE_DOMAINS = (
+    "turned-printed",
+    "turned-handwritten",
+    "turned-cluttered",
+    *(f"diabetes-{half}" for half in ("slim", "heavy", "young", "old")),
+)
+"""Names that `load_value_domain` takes."""

@@ -37,7 +37,7 @@ class _Eigenvectors(torch.autograd.Function):
         gaps = values[None, :] - values[:, None]
         damped = gaps / (gaps.square() + (_GAP * values.abs().max()).square() + torch.finfo(gaps.dtype).tiny)
         inner = damped * (vectors.T @ by_vector) + torch.diag(by_value)
-        gradient = vectors @ inner @ vectors.T
+        gradient: Tensor = vectors @ inner @ vectors.T
         return (gradient + gradient.T) / 2
 
 

@@ -57,7 +57,7 @@ class ClassificationInputs:
         return self.raw.notes
 
 
-def open_inputs(  # noqa: PLR0913  (the last one is another task's)
+def open_inputs(
     settings: Settings,
     source: Any,
     target: Any,
@@ -158,9 +158,7 @@ def _check_crops(settings: Settings, raw: DomainPair) -> None:
         )
 
 
-def _open_pair(
-    settings: Settings, source: Any, target: Any, progress: Progress | None, make: MakePair
-) -> DomainPair:
+def _open_pair(settings: Settings, source: Any, target: Any, progress: Progress | None, make: MakePair) -> DomainPair:
     """Open the pair; a source in the target's place may be small, and both get one scaling."""
     wanted = make_pair_settings(settings)
     if target is not None:

@@ -15,7 +15,7 @@ from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 from paretoda.types import Objective
 
-_RATES = {"features": 0.03, "images": 0.01}
+_RATES = {"features": 0.003, "images": 0.01}
 """Default learning rates: those of classification make a squared error diverge now and then."""
 
 

@@ -70,9 +70,7 @@ def predict_data(
     return Outcome(lambda: {**facts, "out": str(out)}, [line])
 
 
-def evaluate_data(
-    predictor: RegressionPredictor, data: str, options: PredictOptions, callbacks: Callbacks
-) -> Outcome:
+def evaluate_data(predictor: RegressionPredictor, data: str, options: PredictOptions, callbacks: Callbacks) -> Outcome:
     """Compare the predictions of data with their true values.
 
     Args:

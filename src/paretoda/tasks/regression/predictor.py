@@ -43,7 +43,7 @@ class RegressionPredictor(ClassificationPredictor):
         """Return the values of samples (a path, an array, a dataset), in the units of the source's values."""
         if refined:
             raise RunError(_NO_CLASSES)
-        return self.values(open_samples(inputs, labelled=False)).tolist()
+        return [float(value) for value in self.values(open_samples(inputs, labelled=False))]
 
     def predict_proba(self, inputs: Any, *, refined: bool = False) -> NDArray[np.float32]:  # noqa: ARG002
         """Refuse: values have no probabilities."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from copy import deepcopy
-from dataclasses import replace
 from typing import Any
 
 import torch
@@ -54,6 +52,7 @@ DEFAULTS: Mapping[str, Any] = {
     "select": "dev",
     "dropout": 0.0,
     "augment": "none",
+    "scaling": "source",
 }
 """Defaults that differ from those of `Settings`; docs/decisions/0015-regression.md has the reasons."""
 
