@@ -66,7 +66,7 @@ class ParetoDARegressor(RegressorMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(  # noqa: PLR0913  (scikit-learn reads names and defaults from the signature)
         self,
-        method: str = "dann",
+        method: str = "rsd",
         target_loss: str = "none",
         scheme: str = "linear",
         guide: str = "neighbours",

@@ -55,8 +55,8 @@ def load_value_domain(name: str) -> tuple[NDArray[np.generic], NDArray[np.float6
     """Return the samples and values of an embedded domain.
 
     Args:
-        name: "turned-printed", "turned-handwritten" or "turned-cluttered"; or "diabetes-" and "slim", "heavy", "young" or
-            "old": the half of the patients below or above the median of their body mass index or age.
+        name: "turned-printed", "turned-handwritten" or "turned-cluttered"; or "diabetes-" and "slim", "heavy", "young"
+            or "old": the half of the patients below or above the median of their body mass index or age.
 
     Examples:
         >>> x, y = load_value_domain("diabetes-slim")

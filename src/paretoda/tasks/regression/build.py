@@ -15,8 +15,8 @@ from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
 from paretoda.types import Objective
 
-_RATES = {"features": 0.003, "images": 0.01}
-"""Default learning rates: those of classification make a squared error diverge now and then."""
+_RATE = 0.003
+"""Default learning rate: those of classification make a squared error diverge."""
 
 
 def make_objectives(settings: Settings, width: int) -> dict[str, Objective]:
@@ -53,6 +53,6 @@ def build(settings: Settings, pair: ValuePair, device: torch.device) -> Step:
         return made
 
     def optimiser() -> torch.optim.Optimizer:
-        return make_optimiser(settings, model, objectives, default_lr=_RATES[pair.kind])
+        return make_optimiser(settings, model, objectives, default_lr=_RATE)
 
     return assemble_step(settings, model, objectives, device, make_guide=guide, make_optimiser=optimiser)
