@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import torch
 from cli.processes import Inside, rows_of, weights
 
 from paretoda import adapt
@@ -11,6 +12,7 @@ from paretoda.bench.loading import needs_files
 from paretoda.bench.suites import SUITES
 from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.value_errors import measure_values
+from paretoda.models.backbones import make_backbone
 from paretoda.run.interrupt import InterruptedRunError
 from paretoda.tasks.settings import make_settings
 
@@ -175,7 +177,8 @@ def test_images_in_a_list_are_read_by_a_backbone(tmp_path, frozen):
         Image.fromarray(rng.integers(0, 256, (12, 12, 3), dtype=np.uint8)).save(tmp_path / f"{place}.png")
     (tmp_path / "s.txt").write_text("".join(f"{place}.png {place / 7}\n" for place in range(40)))
     (tmp_path / "t.txt").write_text("".join(f"{place}.png\n" for place in range(40)))
-    given = {"backbone": "cnn", "backbone_weights": "none", "frozen": True} if frozen else {"backbone": "cnn"}
+    torch.save(make_backbone("cnn", (3, 12, 12)).state_dict(), tmp_path / "cnn.pth")
+    given = {"backbone": "cnn", "backbone_weights": str(tmp_path / "cnn.pth"), "frozen": frozen}
     run = adapt(tmp_path / "s.txt", tmp_path / "t.txt", tmp_path / "run", **QUICK, **given)
     assert len(run.predict(tmp_path / "t.txt")) == 40
 

@@ -25,7 +25,7 @@ def turn_digits(images: NDArray[np.uint8], seed: int) -> tuple[NDArray[np.uint8]
     Examples:
         >>> turned, angles = turn_digits(load_handwritten_digits()[:5], seed=0)
         >>> turned.shape, angles.round(1).tolist()
-        ((5, 8, 8), [12.3, -20.7, -41.3, -43.5, 28.2])
+        ((5, 16, 16), [12.3, -20.7, -41.3, -43.5, 28.2])
     """
     from scipy.ndimage import rotate  # noqa: PLC0415  (slow to import)
 
