@@ -14,6 +14,7 @@ from paretoda.errors import RunError, SettingsError
 from paretoda.evaluation.value_errors import measure_values
 from paretoda.models.backbones import make_backbone
 from paretoda.run.interrupt import InterruptedRunError
+from paretoda.tasks.loading import load_run
 from paretoda.tasks.settings import make_settings
 
 QUICK = {"task": "regression", "steps": 6, "evaluate_every": 3, "bottleneck": 8, "device": "cpu"}
@@ -202,3 +203,14 @@ def test_a_bench_shows_r2_below_0(tmp_path, paretoda):
     assert f"{100 * line['r2']['chosen']:.1f}" in (tmp_path / "bench" / "chosen.md").read_text()
     assert line["r2"]["chosen"] < 0
     assert set(line["candidates"][0]["scores"]) == {"dev", "source-risk"}
+
+
+@pytest.mark.parametrize("value", [None, {}, {"mean": "x", "deviation": 1}, {"mean": 0, "deviation": 0}], ids=str)
+def test_a_model_without_its_units_is_refused(tmp_path, value):
+    source, target, _ = shifted()
+    adapt(source, target, tmp_path / "run", **{**QUICK, "steps": 1})
+    description = tmp_path / "run" / "model.json"
+    facts = json.loads(description.read_text())
+    description.write_text(json.dumps({**facts, "value": value}))
+    with pytest.raises(RunError, match="damaged"):
+        load_run(tmp_path / "run", torch.device("cpu"))
