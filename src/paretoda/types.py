@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from torch import Tensor, nn
 
@@ -146,6 +146,39 @@ class LabelledTarget(Target):
     labels: Tensor
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class TaughtTarget(Target):
+    """Target samples, changed or not, with the labels of a teacher; no true label is in it.
+
+    Args:
+        labels: The teacher's labels, shape (n,), or (n, H, W) for pixels, with `IGNORE` where there is none.
+        weights: How much each label counts, of the same shape.
+
+    Examples:
+        >>> import torch
+        >>> features, logits, labels = torch.randn(2, 4), torch.randn(2, 3), torch.tensor([0, 2])
+        >>> TaughtTarget(features, logits, torch.arange(2), labels=labels, weights=torch.ones(2)).weights.sum()
+        tensor(2.)
+    """
+
+    labels: Tensor
+    weights: Tensor
+
+
+class Lesson(NamedTuple):
+    """What a teacher gives the model to learn from in one step.
+
+    Args:
+        inputs: Inputs of the model, shape (n, ...).
+        labels: Labels of the inputs, as in `TaughtTarget`.
+        weights: Their weights.
+    """
+
+    inputs: Tensor
+    labels: Tensor
+    weights: Tensor
+
+
 class Model(nn.Module):
     """Encoder, whose parameters all objectives share, and a head behind it.
 
@@ -237,6 +270,8 @@ class Objective(nn.Module, ABC):
     """Full strength of an objective whose strength grows from 0; 0 where it does not grow."""
     reads_labels: bool = False
     """Whether it is called with the labelled target samples, a `LabelledTarget`, in place of the unlabelled ones."""
+    follows_teacher: bool = False
+    """Whether it is called with a `TaughtTarget` made of its `lesson`, in place of the unlabelled samples."""
     common: bool = False
     """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
 
@@ -275,6 +310,15 @@ class Objective(nn.Module, ABC):
     def private_loss(self, source: Source, target: Target) -> Tensor | None:  # noqa: ARG002
         """Return the loss of the objective's own networks, on detached features; None without such networks."""
         return None
+
+    def lesson(self, batch: Batch, probabilities: Tensor) -> Lesson:
+        """Return inputs and labels to learn from; only objectives that follow a teacher have a lesson.
+
+        Args:
+            batch: Batch of the step.
+            probabilities: Those of the teacher for the target's inputs, shape (n, K), or maps (n, K, h, w).
+        """
+        raise NotImplementedError(f"{type(self).__name__} follows no teacher")
 
     def advance(self, progress: float) -> None:
         """Set schedules to this share of the training, 0..1; called once before every step."""

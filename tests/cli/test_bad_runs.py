@@ -60,3 +60,20 @@ def test_data_that_do_not_fit_the_model(
     picture = tmp_path / "a.png"
     Image.new("L", (9, 9)).save(picture)
     assert "the model takes 6 features" in inside("predict", run, picture).sentence
+
+
+def test_the_doctor_examines_a_given_run_and_its_target(
+    finished: tuple[Path, Ended], data: tuple[Path, Path], write: Write, tmp_path: Path, inside: Inside
+) -> None:
+    run, _ = finished
+    good = inside("doctor", "--from", run, "--target", data[1])
+    assert good.code == 0
+    assert "3 classes" in good.out
+    assert "0 errors" in good.out
+    narrow = write("narrow", x=np.ones((30, 4), "f"), y=None, classes=None)
+    bad = inside("doctor", "--from", run, "--target", narrow, "--json")
+    errors = [found["message"] for found in bad.last_line["findings"] if found["severity"] == "error"]
+    assert bad.code == 2
+    assert errors == ["--from: the run reads 6 features, the target has 4; give the same ones."]
+    assert "is missing" in inside("doctor", "--from", tmp_path, "--target", data[1]).out
+    assert "no --source" in inside("doctor", "--from", run, "--target", data[1], "--source", data[0]).sentence

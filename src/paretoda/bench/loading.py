@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from paretoda.io.files import atomic_folder
 from paretoda.io.limits import check_unpacked
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
+from paretoda.types import IGNORE
 
 EMBEDDED = ("printed", "handwritten", *VALUE_DOMAINS)
 DRAWN = "driving/"
@@ -136,6 +137,8 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
     files = [read_arrays(path) for path in paths]
     x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
     classes = files[0]["classes"].tolist()
+    if part.classes:
+        y, classes = keep_classes(y, classes, part.classes), list(part.classes)
     if part.ordered:
         return x, y, classes
     places = np.random.default_rng(0).permutation(part.of or len(x))[: part.take]
@@ -148,6 +151,20 @@ def _load_embedded(name: str) -> Any:
         return load_value_domain(name)
     x, y = draw_printed_digits() if name == "printed" else (load_handwritten_digits(), load_handwritten_labels())
     return x, y, [str(digit) for digit in range(10)]
+
+
+def keep_classes(labels: NDArray[Any], classes: Sequence[str], kept: Sequence[str]) -> NDArray[Any]:
+    """Return label maps with the numbers of the kept classes, and with `IGNORE` at the pixels of all others.
+
+    Examples:
+        >>> keep_classes(np.array([[[0, 1, 2]]], dtype=np.uint8), ["sky", "road", "car"], ["car", "road"])
+        array([[[255,   1,   0]]], dtype=uint8)
+    """
+    numbers: NDArray[Any] = np.full(256, IGNORE, dtype=np.uint8)
+    for number, name in enumerate(kept):
+        numbers[classes.index(name)] = number
+    kept_labels: NDArray[Any] = numbers[labels]
+    return kept_labels
 
 
 @lru_cache(maxsize=8)
@@ -187,8 +204,8 @@ def _find_path(name: str, data: Path | None, work: Path) -> str:
 
 
 def _unpack(name: str, data: Path, work: Path) -> Path | None:
-    """Unpack `a/b/c` from `a/b.zip` or `a.zip`, once for all processes; return None if there is no such archive."""
-    for parent in Path(name).parents:
+    """Unpack `a/b/c` from `a/b/c.zip`, `a/b.zip` or `a.zip`, once for all processes; None if there is no archive."""
+    for parent in (Path(name), *Path(name).parents):
         archive = data / f"{parent}.zip"
         if parent.name and archive.is_file():
             folder = work / parent

@@ -15,7 +15,7 @@ import typer
 from paretoda.cli.console import Console
 from paretoda.cli.options import Json, SkipBad, Task
 from paretoda.errors import DataError
-from paretoda.tasks import CLASSIFICATION
+from paretoda.tasks import CLASSIFICATION, find_task
 
 if TYPE_CHECKING:
     from paretoda.data.doctor.findings import Finding
@@ -32,6 +32,10 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
     target_labels: Annotated[
         str | None, typer.Option(metavar="DATA", help="the few target samples whose labels are known, if any")
+    ] = None,
+    given_run: Annotated[
+        str | None,
+        typer.Option("--from", metavar="RUN", help="finished run that is adapted to the target, in place of --source"),
     ] = None,
     suite: Annotated[
         str | None, typer.Option(metavar="NAME", help="compare PATH with office31, office-home or visda2017")
@@ -50,14 +54,22 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     """
     with Console(as_json=json) as console:
         if suite is not None:
-            if skip_bad or any(given is not None for given in (source, target, target_labels, source_table)):
+            others = (source, target, target_labels, given_run, source_table)
+            if skip_bad or any(given is not None for given in others):
                 raise DataError(
-                    "--suite examines a benchmark's folder; leave out --source, --target, --target-labels, "
+                    "--suite examines a benchmark's folder; leave out --source, --target, --target-labels, --from, "
                     "--source-table and --skip-bad"
                 )
             errors = _examine_suite(console, suite, path)
         elif path is not None:
             raise DataError(f"give --suite NAME for the benchmark in {path}, or --source and --target")
+        elif given_run is not None:
+            if target is None or any(given is not None for given in (source, target_labels, source_table)):
+                raise DataError("--from takes --target and no --source, --target-labels or --source-table")
+            findings = find_task(task).examine_given_run(
+                given_run, target, skip_bad=skip_bad, progress=console.progress
+            )
+            errors = _finish(console, findings)
         elif source is None or target is None:
             raise DataError("give --source and --target, or --suite NAME and the folder of a benchmark")
         else:
@@ -79,13 +91,17 @@ def _examine_pair(
 ) -> int:
     """Print every finding on two domains and the labelled samples of the target; return the number of errors."""
     from paretoda.data.doctor.findings import sort_findings
-    from paretoda.tasks import find_task
 
     known, tell = find_task(task), console.progress
     findings = [*known.examine(source, target, table=source_table, skip_bad=skip_bad, progress=tell)]
     if labels is not None:
         findings += known.examine_target_labels(labels, source, target, skip_bad=skip_bad, progress=tell)
         findings = sort_findings(findings)
+    return _finish(console, findings)
+
+
+def _finish(console: Console, findings: Sequence[Finding]) -> int:
+    """Print the findings on data that `adapt` is to read; return the number of errors."""
     console.progress.stop()
     errors = _show(console, findings, "adapt accepts these data", "adapt would refuse these data")
     console.finish(lambda: _findings_as_json(findings))

@@ -30,6 +30,7 @@ from paretoda.objectives.target.bsp import Bsp
 from paretoda.objectives.target.centroids import Centroids
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
+from paretoda.objectives.target.mean_teacher import MeanTeacher
 from paretoda.objectives.target.mixup import Mixup
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
@@ -74,6 +75,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "aad": Aad,
     "centroids": Centroids,
     "mixup": Mixup,
+    "mean-teacher": MeanTeacher,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
 
@@ -190,6 +192,7 @@ __all__ = [
     "Mcc",
     "Mcd",
     "Mdd",
+    "MeanTeacher",
     "Mixup",
     "Mme",
     "NeighbourGuide",

@@ -34,6 +34,7 @@ from paretoda.training.seeding import isolated_rng
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
 from paretoda.training.strategy import Strategy
+from paretoda.training.teacher import Teacher
 from paretoda.types import Model, Objective
 
 if TYPE_CHECKING:
@@ -152,6 +153,7 @@ def assemble_step(
         network.to(device)
     optimiser = make_optimiser()
     _prepare_network(settings, model, device)
+    taught = any(objective.follows_teacher for objective in objectives.values())
     return Step(
         model=model,
         objectives=objectives,
@@ -166,6 +168,7 @@ def assemble_step(
         decay=settings.decay,
         clip=settings.clip,
         accumulate=settings.accumulate,
+        teacher=Teacher(model, settings.teacher_decay) if taught else None,
     )
 
 

@@ -112,6 +112,9 @@ class Settings(BaseModel):
     every: int | None = _setting(
         None, "steps between two updates of the weights; 5 for 'paretoda', 1 for others", ge=1, le=_MANY
     )
+    teacher_decay: float = _setting(
+        0.99, "share of the averaged teacher that a step keeps, for losses that follow one", ge=0, lt=1
+    )
     average: float | None = _setting(
         None,
         "share of the past when inner products are averaged over steps; 0.95 for 'paretoda', 0 for others",

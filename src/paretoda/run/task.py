@@ -401,6 +401,12 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """Return everything that is wrong or strange about the labelled samples of the target."""
         raise DataError(f"--target-labels is not for {self.name}; leave it out")
 
+    def examine_given_run(
+        self, place: str, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about a finished run and the target it is to be adapted to."""
+        raise DataError(f"--from is not for {self.name}; leave it out")
+
     def open_benchmark(self, source: Any, target: Any, test: Any, *, skip_bad: bool) -> BenchData:
         """Open the data of a benchmark's task.
 

@@ -26,6 +26,7 @@ class Part:
         benchmark: The paper's benchmark that the domain belongs to, in any layout; None for other suites.
         ordered: Whether the samples of an .npz keep their order, as frames of a drive do; others are shuffled with a
             fixed seed.
+        classes: Classes of label maps that are kept, in this order; pixels of others are ignored. () for all of them.
     """
 
     path: str
@@ -33,6 +34,7 @@ class Part:
     of: int | None = None
     benchmark: str | None = None
     ordered: bool = False
+    classes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -71,6 +71,11 @@ class Encoding:
         features = self._held_out(inputs)
         return features, features
 
+    def changed(self, inputs: Tensor) -> tuple[Tensor, Pass]:
+        """Return the features of changed inputs and their pass; BatchNorm's running statistics stay as they are."""
+        features = encode_held_out(self.encoder, inputs)
+        return features, features
+
     def _held_out(self, inputs: Tensor) -> Tensor:
         if self.last and isinstance(self.encoder, nn.Sequential) and len(self.encoder) > 1:
             with torch.no_grad():

@@ -30,7 +30,8 @@ from paretoda.training.forward import (
 from paretoda.training.optimisers import SCHEDULES, move_parameters, set_learning_rates
 from paretoda.training.seeding import seed_everything
 from paretoda.training.strategy import BatchView, Strategy
-from paretoda.types import Batch, LabelledTarget, Model, Objective, Snapshot, Source, Target
+from paretoda.training.teacher import Teacher
+from paretoda.types import Batch, LabelledTarget, Model, Objective, Snapshot, Source, Target, TaughtTarget
 
 
 @dataclass(eq=False)
@@ -53,6 +54,7 @@ class Step:
         processes: Processes that each call the step with their own samples; `docs/processes.md` says what is equal.
         sync_bn: Whether the encoder's BatchNorm layers then use the statistics of all processes together.
         accumulate: Number of micro-batches in which a batch passes through the encoder.
+        teacher: Average of the model, for objectives that follow one; it follows every step.
 
     Raises:
         ValueError: The parts do not fit together; the message says what to change.
@@ -84,6 +86,7 @@ class Step:
     processes: Processes = SINGLE_PROCESS
     sync_bn: bool = True
     accumulate: int = 1
+    teacher: Teacher | None = None
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -93,6 +96,7 @@ class Step:
             self.scaler = torch.amp.GradScaler(self.device.type)
         if isinstance(self.scheme, Strategy):
             self.scheme.check(self)
+        _check_teacher(self)
         _check_distributed(self)
 
     @property
@@ -115,6 +119,8 @@ class Step:
         parts: dict[str, nn.Module] = {"model": self.model, **{f"objective-{k}": v for k, v in self.objectives.items()}}
         if self.guide is not None:
             parts["guide"] = self.guide
+        if self.teacher is not None:
+            parts["teacher"] = self.teacher
         return nn.ModuleDict(parts)
 
     @property
@@ -165,14 +171,17 @@ class Step:
         self._repeat_encoder_updates(batch, report)
         if not self.sync_bn:
             average_statistics(self.model.encoder, self.processes)
+        if self.teacher is not None:
+            self.teacher.follow(self.model)
         return report
 
     def view(self, batch: Batch) -> BatchView:
         """Encode both domains and compute all losses, including the guide's where this step reads it."""
         with self.autocast():
             source, target, labelled, features = self._encode(batch)
+            taught = self._teach(batch, features)
             losses = {
-                name: objective(source, labelled if objective.reads_labels else target)
+                name: objective(source, taught.get(name, labelled if objective.reads_labels else target))
                 for name, objective in self.objectives.items()
             }
             guide_loss = None
@@ -236,6 +245,21 @@ class Step:
             passes,
         )
 
+    def _teach(self, batch: Batch, features: list[Pass]) -> dict[str, TaughtTarget]:
+        """Return what each objective that follows the teacher learns from; their passes are added to `features`."""
+        if self.teacher is None:
+            return {}
+        probabilities, found, head = self.teacher(batch.target), {}, self.model.head
+        for name, objective in self.objectives.items():
+            if objective.follows_teacher:
+                inputs, labels, weights = objective.lesson(batch, probabilities)
+                rows, made = self.encoding.changed(inputs)
+                features.append(made)
+                found[name] = TaughtTarget(
+                    rows, head(rows), batch.target_index, inputs, head, labels=labels, weights=weights
+                )
+        return found
+
     @property
     def encoding(self) -> Encoding:
         """How the encoder is run."""
@@ -269,9 +293,22 @@ class Step:
                 move_parameters(self.optimiser, report, self.model.parameters(), self.clip, self.scaler)
 
 
+def _check_teacher(step: Step) -> None:
+    """Raise a `ValueError` where objectives follow a teacher and there is none, or the step cannot have one."""
+    following = [name for name, objective in step.objectives.items() if objective.follows_teacher]
+    if following and step.teacher is None:
+        raise ValueError(f"the loss {following[0]!r} follows a teacher: give the step one")
+    if following and isinstance(step.scheme, Strategy):
+        raise ValueError("losses that follow a teacher need a scheme that weighs gradients: take --scheme paretoda")
+    if following and step.accumulate > 1:
+        raise ValueError("losses that follow a teacher need the whole batch at once: leave out --accumulate")
+
+
 def _check_distributed(step: Step) -> None:
     """Raise a `ValueError` where the processes cannot take this step; prepare sharded encoders (FSDP)."""
     several = step.processes.size > 1
+    if several and step.teacher is not None:
+        raise ValueError("losses that follow a teacher train in one process only: start it without torchrun")
     if several and isinstance(step.scheme, Strategy) and not getattr(step.scheme, "spreads", False):
         name = type(step.scheme).__name__.lower()
         raise ValueError(f"the scheme {name!r} trains in one process only: start it without torchrun")

@@ -9,6 +9,7 @@ from paretoda import adapt, segment
 from paretoda.data.segmentation import ScenePairSettings
 from paretoda.errors import DataError, RunError, SettingsError
 from paretoda.evaluation.predictions import evaluation_mode
+from paretoda.tasks import find_task
 from paretoda.tasks.segmentation.given_run import load_given_run, open_given_run
 
 
@@ -84,3 +85,13 @@ def test_mistakes_are_told_in_one_sentence(streets, given, tmp_path):
         segment(target=z, from_run=other)
     with pytest.raises(RunError, match="--from: "):
         adapt(target=x, from_run=given)
+
+
+def test_the_doctor_examines_a_given_run_and_its_target(streets, given):
+    _, z, _ = streets
+    task = find_task("segmentation")
+    found = task.examine_given_run(str(given), z, skip_bad=False, progress=None)
+    assert [finding.severity for finding in found] == ["info"] * len(found)
+    assert found[-1].message.startswith("The run predicts 11 classes")
+    errors = task.examine_given_run(str(given / "nowhere"), z[:1], skip_bad=False, progress=None)
+    assert [(finding.severity, finding.domain) for finding in errors[:2]] == [("error", "run"), ("error", "both")]

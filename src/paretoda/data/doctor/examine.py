@@ -200,23 +200,39 @@ def examine_domains(
         found: The findings so far.
         progress: Called while image files are decoded.
     """
-    theirs = attempt(partial(open_unchecked, target, labelled=False), "target", found)
-    if has_hidden_labels(target):
-        found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
     ours = ours and _examine_content("source", source, ours, settings, found, progress)
-    theirs = theirs and _examine_content("target", target, theirs, settings, found, progress)
     if ours is not None:
         found += examine_labels(ours)
-    if theirs is not None:
-        attempt(partial(check_size, theirs, settings.least_target), "target", found)
-        if settings.least_target <= len(theirs) < _COMFORTABLE:
-            text = (
-                f"The target has only {len(theirs)} samples; collect more where you can, and compare with --method "
-                "source-only: gains are smaller with few samples (docs/results.md, Small targets)."
-            )
-            found.append(Finding("warning", "target", text))
+    theirs = examine_target(target, settings, found, progress)
     if ours is not None and theirs is not None:
         _examine_both(ours, theirs, found)
+
+
+def examine_target(
+    target: Any, settings: PairSettings, found: list[Finding], progress: Progress | None = None
+) -> Opened | None:
+    """Add all findings about the target alone, and return its samples; None where they cannot be opened.
+
+    Args:
+        target: Target, as for `make_pair`.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        found: Findings so far.
+        progress: Called while image files are decoded.
+    """
+    samples = attempt(partial(open_unchecked, target, labelled=False), "target", found)
+    if has_hidden_labels(target):
+        found.append(Finding("info", "target", "The target has labels; they are ignored, adaptation never reads them."))
+    samples = samples and _examine_content("target", target, samples, settings, found, progress)
+    if samples is None:
+        return None
+    attempt(partial(check_size, samples, settings.least_target), "target", found)
+    if settings.least_target <= len(samples) < _COMFORTABLE:
+        text = (
+            f"The target has only {len(samples)} samples; collect more where you can, and compare with --method "
+            "source-only: gains are smaller with few samples (docs/results.md, Small targets)."
+        )
+        found.append(Finding("warning", "target", text))
+    return samples
 
 
 def _open_source(source: Any, found: list[Finding]) -> Opened | None:

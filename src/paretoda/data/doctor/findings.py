@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
 
 from paretoda.data.samples import SampleSet
-from paretoda.errors import DataError
+from paretoda.errors import DataError, RunError
 
 Severity = Literal["error", "warning", "info"]
 Result = TypeVar("Result")
@@ -20,7 +20,7 @@ class Finding:
 
     Args:
         severity: An error stops `adapt`, a warning may cost accuracy, information is good to know.
-        domain: The data concerned: "source", "target", "both", or a benchmark or one of its domains.
+        domain: The data concerned: "source", "target", "both", "run", or a benchmark or one of its domains.
         message: The fact, and what to do, in one sentence.
     """
 
@@ -53,7 +53,7 @@ def attempt(work: Callable[[], Result], domain: str, found: list[Finding]) -> Re
     """Return the result of the work, or None after its error has become a finding."""
     try:
         return work()
-    except DataError as error:
+    except (DataError, RunError) as error:
         found.append(Finding("error", domain, f"{error}."))
         return None
 

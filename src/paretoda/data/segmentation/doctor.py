@@ -44,16 +44,30 @@ def examine_scenes(
     table, split = settings.source_table, settings.source_split
     opened = attempt(partial(open_unchecked, source, labelled=True, table=table, split=split), "source", found)
     ours = opened and _examine_content("source", opened, settings, found, progress)
-    table, split = settings.target_table, settings.target_split
-    opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
-    theirs = opened and _examine_content("target", opened, settings, found, progress)
     if ours is not None:
         found += examine_label_maps(ours)
+    theirs = examine_target_scenes(target, settings, found, progress)
     if ours is not None and theirs is not None:
         attempt(partial(check_classes, ours, theirs), "both", found)
         attempt(partial(check_counts, ours, theirs, settings.least_target), "both", found)
         found += find_shared_samples(ours, theirs, "images")
     return sort_findings(found)
+
+
+def examine_target_scenes(
+    target: Any, settings: ScenePairSettings, found: list[Finding], progress: Progress | None = None
+) -> SceneSamples | None:
+    """Add all findings about the target alone, and return its scenes; None where they cannot be opened.
+
+    Args:
+        target: Target, as for `make_scene_pair`.
+        settings: Settings of the pair, of which the target's table and split, and `skip_bad` are used.
+        found: Findings so far.
+        progress: Called while files are decoded.
+    """
+    table, split = settings.target_table, settings.target_split
+    opened = attempt(partial(open_unchecked, target, labelled=False, table=table, split=split), "target", found)
+    return opened and _examine_content("target", opened, settings, found, progress)
 
 
 def examine_labelled_scenes(

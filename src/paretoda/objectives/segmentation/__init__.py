@@ -20,6 +20,7 @@ from paretoda.objectives.segmentation.map_adversary import AdaSegNet, AdvEnt
 from paretoda.objectives.segmentation.minent import MinEnt
 from paretoda.objectives.segmentation.pixel_cross_entropy import PixelCrossEntropy, pixel_cross_entropy
 from paretoda.objectives.segmentation.pixel_objective import AtPixels, at_pixels, pixel_rows
+from paretoda.objectives.segmentation.self_training import Dacs, Mic
 from paretoda.objectives.target.bnm import Bnm
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
@@ -57,6 +58,8 @@ SEGMENTATION_TARGET_LOSSES: dict[str, Factory | None] = {
     "entropy": at_pixels(Entropy, reads_source=False),
     "mcc": at_pixels(Mcc, reads_source=False),
     "bnm": at_pixels(Bnm, reads_source=False),
+    "dacs": Dacs,
+    "mic": Mic,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
 
@@ -126,7 +129,9 @@ __all__ = [
     "AtPixels",
     "Cbst",
     "Clan",
+    "Dacs",
     "FdaEntropy",
+    "Mic",
     "MinEnt",
     "PixelCrossEntropy",
     "PixelLabels",

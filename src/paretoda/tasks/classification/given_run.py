@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 import torch
 
+from paretoda.core.options import name_some
 from paretoda.data.batching import Positions, split_positions
 from paretoda.data.build_pair import check_size, count_threads, limit_batch_size
+from paretoda.data.doctor.examine import examine_target
+from paretoda.data.doctor.findings import Finding, attempt, sort_findings
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.open.samples import open_samples
 from paretoda.data.pair import DomainPair
@@ -130,15 +134,38 @@ def open_given_run(
     return whole, whole if rows is raw else pair_with_itself(rows, 0)
 
 
+def examine_given_run(place: str, target: Any, settings: PairSettings, progress: Progress | None) -> list[Finding]:
+    """Return all findings about a finished run and the target that it is to be adapted to, errors first.
+
+    Args:
+        place: Directory of the run.
+        target: Unlabelled data.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        progress: Called while image files are decoded.
+    """
+    found: list[Finding] = []
+    given = attempt(partial(load_given_run, place), "run", found)
+    samples = examine_target(target, settings, found, progress)
+    if given is not None:
+        text = f"The run reads {_kind_of(given)} and predicts {len(given.classes)} classes: {name_some(given.classes)}."
+        found.append(Finding("info", "run", text))
+        if samples is not None:
+            attempt(partial(_check_kind, given, samples), "both", found)
+    return sort_findings(found)
+
+
+def _kind_of(given: ClassificationPredictor) -> str:
+    return "features" if isinstance(given.transform, FeatureTransform) else "images"
+
+
 def _check_kind(given: ClassificationPredictor, samples: Samples) -> None:
     """Raise a `DataError` unless the samples are what the given run reads."""
-    wanted = "features" if isinstance(given.transform, FeatureTransform) else "images"
-    if samples.kind != wanted:
+    if samples.kind != (wanted := _kind_of(given)):
         raise DataError(f"--from: the run reads {wanted}, the target is {samples.kind}; give the same kind")
-    if wanted == "features" and samples.shapes()[0] != (width := (len(given.transform.tensors()["mean"]),)):
-        raise DataError(
-            f"--from: the run reads {width[0]} features, the target has {samples.shapes()[0][0]}; give the same ones"
-        )
+    if isinstance(given.transform, FeatureTransform):
+        (ours,), (width,) = given.transform.tensors()["mean"].shape, samples.shapes()[0]
+        if width != ours:
+            raise DataError(f"--from: the run reads {ours} features, the target has {width}; give the same ones")
 
 
 def _make_rows(

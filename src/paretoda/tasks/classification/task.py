@@ -47,7 +47,7 @@ from paretoda.tasks.classification.evaluation import (
     prediction_rows,
 )
 from paretoda.tasks.classification.export import ClassificationProgram
-from paretoda.tasks.classification.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run
+from paretoda.tasks.classification.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run, examine_given_run
 from paretoda.tasks.classification.inputs import ClassificationInputs, add_target_labels, open_inputs
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
@@ -166,6 +166,12 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about the labelled samples of the target."""
         return examine_target_labels(labels, source, target, PairSettings(skip_bad=skip_bad), progress)
+
+    def examine_given_run(
+        self, place: str, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about a finished run and the target it is to be adapted to."""
+        return examine_given_run(place, target, PairSettings(skip_bad=skip_bad), progress)
 
     def apply_options(self, predictor: ClassificationPredictor, options: PredictOptions) -> ClassificationPredictor:
         """Return the predictor with the user's crops and preference."""

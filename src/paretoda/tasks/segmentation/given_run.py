@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,9 +13,11 @@ from numpy.typing import NDArray
 
 from paretoda.core.options import name_some
 from paretoda.data.build_pair import limit_batch_size
+from paretoda.data.doctor.findings import Finding, attempt, sort_findings
 from paretoda.data.prefetching import prefetch_batches
 from paretoda.data.segmentation import ScenePair, ScenePairSettings, SceneSamples, open_scenes
 from paretoda.data.segmentation.build_pair import split_scenes
+from paretoda.data.segmentation.doctor import examine_target_scenes
 from paretoda.data.segmentation.label_tables import make_plain_table
 from paretoda.data.segmentation.pair import make_scene_rows
 from paretoda.data.segmentation.samples import FileScenes, PredictedScenes
@@ -96,13 +99,7 @@ def open_given_run(
         index_cache=settings.reading.index_cache,
         progress=progress,
     )
-    if len(scenes) < max(2, settings.least_target):
-        raise DataError(f"the target has {len(scenes)} images; collect at least {max(2, settings.least_target)}")
-    if scenes.classes and len(scenes.classes) != len(given.classes):
-        raise DataError(
-            f"--from: the run has {len(given.classes)} classes ({name_some(given.classes)}), the target has "
-            f"{len(scenes.classes)} ({name_some(scenes.classes)}); give the target as a list of images"
-        )
+    _check_scenes(given, scenes, settings.least_target)
     train, held = split_scenes(
         scenes.names(range(len(scenes))), settings.held_out, settings.seed_of_split, "split-target"
     )
@@ -123,6 +120,37 @@ def open_given_run(
         notes=(*scenes.notes, *lowered),
         workers=workers,
     )
+
+
+def examine_given_run(place: str, target: Any, settings: ScenePairSettings, progress: Progress | None) -> list[Finding]:
+    """Return all findings about a finished run and the images that it is to be adapted to, errors first.
+
+    Args:
+        place: Directory of the run.
+        target: Unlabelled images.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        progress: Called while files are decoded.
+    """
+    found: list[Finding] = []
+    given = attempt(partial(load_given_run, place), "run", found)
+    scenes = examine_target_scenes(target, settings, found, progress)
+    if given is not None:
+        text = f"The run predicts {len(given.classes)} classes: {name_some(given.classes)}."
+        found.append(Finding("info", "run", text))
+    if scenes is not None:
+        attempt(partial(_check_scenes, given, scenes, settings.least_target), "both", found)
+    return sort_findings(found)
+
+
+def _check_scenes(given: SegmentationPredictor | None, scenes: SceneSamples, least: int) -> None:
+    """Raise a `DataError` where there are too few images, or where they have other classes than the given run."""
+    if len(scenes) < max(2, least):
+        raise DataError(f"the target has {len(scenes)} images; collect at least {max(2, least)}")
+    if given is not None and scenes.classes and len(scenes.classes) != len(given.classes):
+        raise DataError(
+            f"--from: the run has {len(given.classes)} classes ({name_some(given.classes)}), the target has "
+            f"{len(scenes.classes)} ({name_some(scenes.classes)}); give the target as a list of images"
+        )
 
 
 def _predict_maps(

@@ -8,6 +8,7 @@ from paretoda.tasks import SEGMENTATION
 from paretoda.tasks.suites import Part, Suite, SuiteTask
 
 _SMALL = {"task": SEGMENTATION, "size": "160x120"}
+_IN_CARLA = ("building", "pole", "road", "pavement", "tree", "sign_symbol", "fence", "car")
 _GTA5: dict[str, Any] = {
     "task": SEGMENTATION,
     "backbone": "deeplab-resnet101",
@@ -55,6 +56,25 @@ SEGMENTATION_SUITES: dict[str, Suite] = {
                 _SMALL,
                 Part(_camvid("test", "day", "dusk"), ordered=True),
             )
+        },
+        measure="miou",
+        task=SEGMENTATION,
+    ),
+    "carla-camvid": Suite(
+        "Streets of the CARLA simulator to CamVid at 160x120, a small network; mean IoU of their eight common classes.",
+        {
+            "carla-camvid": SuiteTask(
+                Part("carla/carla-160x120"),
+                Part(_camvid("train", "day", "dusk"), ordered=True, classes=_IN_CARLA),
+                _SMALL,
+                Part(_camvid("test", "day", "dusk"), ordered=True, classes=_IN_CARLA),
+            ),
+            "validation": SuiteTask(
+                Part("carla/carla-160x120"),
+                Part(_camvid("train", "day"), ordered=True, classes=_IN_CARLA),
+                _SMALL,
+                Part(_camvid("val", "day"), ordered=True, classes=_IN_CARLA),
+            ),
         },
         measure="miou",
         task=SEGMENTATION,

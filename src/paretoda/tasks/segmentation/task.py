@@ -46,7 +46,7 @@ from paretoda.tasks.segmentation.evaluation import (
     predict_data,
 )
 from paretoda.tasks.segmentation.export import SegmentationProgram
-from paretoda.tasks.segmentation.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run
+from paretoda.tasks.segmentation.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run, examine_given_run
 from paretoda.tasks.segmentation.inputs import (
     SegmentationInputs,
     add_cycle_translation,
@@ -234,6 +234,12 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
     ) -> Sequence[Finding]:
         """Return everything that is wrong or strange about the labelled images of the target."""
         return examine_labelled_scenes(labels, source, target, ScenePairSettings(skip_bad=skip_bad), progress)
+
+    def examine_given_run(
+        self, place: str, target: Any, *, skip_bad: bool, progress: Progress | None
+    ) -> Sequence[Finding]:
+        """Return everything that is wrong or strange about a finished run and the target it is to be adapted to."""
+        return examine_given_run(place, target, ScenePairSettings(skip_bad=skip_bad), progress)
 
     def apply_options(self, predictor: SegmentationPredictor, options: PredictOptions) -> SegmentationPredictor:
         """Return the predictor as it is; options of classifiers are refused."""
