@@ -22,6 +22,7 @@ __all__ = [
     "NonFiniteError",
     "Objective",
     "ParetoDAClassifier",
+    "ParetoDARegressor",
     "ParetoDATransformer",
     "Report",
     "Run",
@@ -39,7 +40,7 @@ __all__ = [
 if TYPE_CHECKING:
     from paretoda import schemes
     from paretoda.api import adapt, segment
-    from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer
+    from paretoda.estimator import ParetoDAClassifier, ParetoDARegressor, ParetoDATransformer
     from paretoda.evaluation.validators import VALIDATORS
     from paretoda.gradients import MicroBatches, NonFiniteError, Report, backward
     from paretoda.objectives import ALIGNMENTS, GUIDES, TARGET_LOSSES
@@ -62,6 +63,7 @@ _HOMES = {
     "NonFiniteError": "paretoda.gradients",
     "Objective": "paretoda.types",
     "ParetoDAClassifier": "paretoda.estimator",
+    "ParetoDARegressor": "paretoda.estimator",
     "ParetoDATransformer": "paretoda.estimator",
     "Report": "paretoda.gradients",
     "Run": "paretoda.run.result",

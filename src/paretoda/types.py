@@ -25,7 +25,8 @@ class Batch:
 
     Args:
         source: Inputs of the source, shape (b, ...).
-        labels: Labels of the source, shape (b,), int64 in 0..K-1; pixel labels (b, H, W), `IGNORE` where there is none.
+        labels: Labels of the source, shape (b,), int64 in 0..K-1; pixel labels (b, H, W), `IGNORE` where there is none;
+            standardised values in regression, float32.
         target: Inputs of the target, shape (b, ...).
         guide: Held-out target inputs; None without a guide.
         source_index: Positions of the samples in the source's training part, shape (b,).
@@ -106,7 +107,8 @@ class Source(Domain):
     """Labelled samples.
 
     Args:
-        labels: Labels, shape (n,), int64 in 0..K-1; pixel labels (n, H, W), with `IGNORE` where there is none.
+        labels: Labels, shape (n,), int64 in 0..K-1; pixel labels (n, H, W), with `IGNORE` where there is none;
+            standardised values in regression, float32.
         domain: Number of the source that each sample is from, from 0, shape (n,); None with one source.
 
     Examples:

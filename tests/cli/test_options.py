@@ -13,7 +13,7 @@ from paretoda.cli.bench import bench
 from paretoda.cli.errors import EXPECTED, INTERRUPTED
 from paretoda.cli.options import read_settings
 from paretoda.cli.study import study
-from paretoda.run.settings import SETTINGS, TASK_SETTINGS, Setting, Settings
+from paretoda.run.settings import SETTINGS, TASK_SETTINGS, Setting, Settings, settings_of_others
 
 
 def test_adapt_has_an_option_for_every_setting_in_the_same_order() -> None:
@@ -27,7 +27,7 @@ def test_bench_has_an_option_for_every_setting_that_it_does_not_decide_itself() 
 
 
 def test_study_has_an_option_for_every_setting_of_classification_that_it_does_not_decide_itself() -> None:
-    left_out = set(SETTINGS) - set(TASK_SETTINGS["segmentation"]) - set(inspect.signature(study).parameters)
+    left_out = set(SETTINGS) - settings_of_others("classification") - set(inspect.signature(study).parameters)
     decided = {"from_run", "method", "target_loss", "scheme", "seed", "reference", "checkpoint_every", "track"}
     assert left_out == decided  # its --task names tasks of the suite
     assert (

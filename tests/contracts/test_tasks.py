@@ -32,7 +32,20 @@ def segmented():
     return (images, rng.integers(0, 3, (24, 24, 32), dtype=np.uint8), ["a", "b", "c"]), images[::-1].copy()
 
 
-DATA = {"classification": classified, "segmentation": segmented}
+def valued():
+    (source, labels), target = classified()
+    return (source, 100 + 10 * source[:, 0] + labels), target
+
+
+DATA = {"classification": classified, "segmentation": segmented, "regression": valued}
+
+
+def outputs_of(predictor, inputs):
+    """Probabilities, or what a task without classes predicts."""
+    try:
+        return predictor.predict_proba(inputs)
+    except RunError:
+        return predictor.predict(inputs)
 
 
 @pytest.fixture(scope="module", params=list(TASKS))
@@ -70,10 +83,15 @@ def test_an_unknown_name_is_refused_with_the_nearest_one(task):
 
 
 def test_settings_of_another_task_are_refused(task):
-    other = next(name for name in TASKS if name != task.name)
-    setting = {"classification": {"bottleneck": 128}, "segmentation": {"levels": 2}}[other]
-    with pytest.raises(SettingsError, match=f"only for --task {other}"):
-        make_settings({"task": task.name, **setting})
+    foreign = {
+        "classification": {"class_balanced": True},
+        "segmentation": {"levels": 2},
+        "regression": {"source_loss": "huber"},
+    }
+    for other, setting in foreign.items():
+        if other != task.name:
+            with pytest.raises(SettingsError, match=f"only for --task {other}$"):
+                make_settings({"task": task.name, **setting})
 
 
 def test_two_steps_of_one_seed_have_the_same_weights(task):
@@ -89,7 +107,7 @@ def test_a_run_is_loaded_as_it_was_saved(task, run):
     assert found is task
     assert read_task(RunDirectory(run.directory).description) == task.name
     assert predictor.classes == run.classes
-    for one, other in zip(predictor.predict_proba(target[:3]), run.predict_proba(target[:3]), strict=True):
+    for one, other in zip(outputs_of(predictor, target[:3]), outputs_of(run, target[:3]), strict=True):
         np.testing.assert_array_equal(one, other)
     assert len(run.predict(target[:3])) == 3
 
@@ -97,8 +115,8 @@ def test_a_run_is_loaded_as_it_was_saved(task, run):
 def test_the_mean_of_a_run_with_itself_is_the_run(task, run):
     target = DATA[task.name]()[1][:2]
     _, mean = load_ensemble([run.directory, run.directory], CPU)
-    for one, other in zip(mean.predict_proba(target), run.predict_proba(target), strict=True):
-        np.testing.assert_allclose(one, other, atol=1e-6)
+    for one, other in zip(outputs_of(mean, target), outputs_of(run, target), strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-6, atol=1e-6)
     with pytest.raises(RunError, match="not a model of its own"):
         mean.save(run.directory / "a", run.directory / "b")
 
@@ -121,7 +139,8 @@ def test_the_exported_module_computes_what_the_predictor_does(task, run):
     program = task.make_program(run.model, transforms=False, refined=False)
     raw = program.draw_raw(2, program.raw_size, seed=0)
     found = dict(zip(program.output_names, program.module(program.inputs(raw)), strict=True))
-    np.testing.assert_allclose(found["probabilities"].numpy(), program.predict(raw)["probabilities"], atol=1e-5)
+    for name, wanted in program.predict(raw).items():
+        np.testing.assert_allclose(found[name].numpy(), wanted, rtol=1e-5, atol=1e-5)
 
 
 def test_runs_of_two_tasks_have_no_mean(tmp_path):
@@ -132,4 +151,4 @@ def test_runs_of_two_tasks_have_no_mean(tmp_path):
 
 def test_a_task_that_does_not_exist_is_refused():
     with pytest.raises(SettingsError, match="there is no task"):
-        adapt(*classified(), task="regression")
+        adapt(*classified(), task="ranking")

@@ -150,7 +150,7 @@ def test_without_weights_all_learn_at_one_rate(name):
         (("zzz", (3, 64, 64), 5), "choose from mlp, lenet"),
         (("resnet18", (800,), 5), "reads images .* take 'mlp'"),
         (("lenet", (1, 8, 8), 5), "at least 14 pixels, these have 8x8"),
-        (("mlp", (8,), 1), "at least two classes"),
+        (("mlp", (8,), 0), "at least one output"),
     ],
 )
 def test_a_model_that_cannot_be_gets_a_sentence(arguments, sentence):

@@ -97,7 +97,13 @@ def test_a_run_follows_a_teacher_and_is_resumed_to_the_same_bytes(tmp_path):
     x = (rng.normal(size=(90, 6)) + 3 * np.eye(6)[y]).astype(np.float32)
     x_target = (rng.normal(size=(90, 6)) + 3 * np.eye(6)[z] + 0.5).astype(np.float32)
     settings = {"target_loss": "mean-teacher", "steps": 12, "batch_size": 16, "evaluate_every": 4, "refresh_every": 4}
-    settings |= {"options": ["target.confidence=0.5"], "checkpoint_every": 4, "reference": False, "bottleneck": 8, "device": "cpu"}
+    settings |= {
+        "options": ["target.confidence=0.5"],
+        "checkpoint_every": 4,
+        "reference": False,
+        "bottleneck": 8,
+        "device": "cpu",
+    }
     whole = adapt((x, y, CLASSES), x_target, tmp_path / "whole", **settings)
 
     def stop(taken, _report):

@@ -46,7 +46,8 @@ class CandidateRecorder:
 
     def rows(self) -> list[Row]:
         """Return one row for each candidate: its step, its scores and the measures of the task."""
-        joint = {name: score(self._predictions) for name, score in JOINT_VALIDATORS.items()} if self._rows else {}
+        rules = self._task.tables.rules if self._rows else ()
+        joint = {name: score(self._predictions) for name, score in JOINT_VALIDATORS.items() if name in rules}
         return [
             {**row, "scores": row["scores"] | {name: values[place] for name, values in joint.items()}}
             for place, row in enumerate(self._rows)

@@ -24,6 +24,7 @@ from paretoda.data.drawn.digits import (
     load_handwritten_labels,
 )
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
+from paretoda.data.drawn.values import VALUE_DOMAINS, load_value_domain
 from paretoda.data.open.arrays import open_npz_file
 from paretoda.errors import DataError
 from paretoda.io.files import atomic_folder
@@ -33,7 +34,7 @@ from paretoda.tasks.suites import Part, SuiteTask
 from paretoda.types import IGNORE
 
 _PRINTED = {"printed": FONTS, "printed-sans": SANS, "printed-serif": SERIF}
-EMBEDDED = (*_PRINTED, "handwritten")
+EMBEDDED = (*_PRINTED, "handwritten", *VALUE_DOMAINS)
 DRAWN = "driving/"
 """Prefix of the names of drawn streets: driving/GAP/SEED."""
 _FILES = ("backbone_weights",)
@@ -133,11 +134,7 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         work: Folder for archives that must be unpacked.
     """
     if part.path in EMBEDDED:
-        if part.path in _PRINTED:
-            x, y = draw_printed_digits(fonts=_PRINTED[part.path])
-        else:
-            x, y = load_handwritten_digits(), load_handwritten_labels()
-        return x, y, [str(digit) for digit in range(10)]
+        return _load_embedded(part.path)
     if part.path.startswith(DRAWN):
         return _draw_streets(part.path, part.take or 500)
     if part.benchmark is not None:
@@ -155,6 +152,17 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
         return x, y, classes
     places = np.random.default_rng(0).permutation(part.of or len(x))[: part.take]
     return x[places], y[places], classes
+
+
+def _load_embedded(name: str) -> Any:
+    """Return an embedded domain: digits with their classes, or samples with values."""
+    if name in VALUE_DOMAINS:
+        return load_value_domain(name)
+    if name in _PRINTED:
+        x, y = draw_printed_digits(fonts=_PRINTED[name])
+    else:
+        x, y = load_handwritten_digits(), load_handwritten_labels()
+    return x, y, [str(digit) for digit in range(10)]
 
 
 def keep_classes(labels: NDArray[Any], classes: Sequence[str], kept: Sequence[str]) -> NDArray[Any]:
@@ -208,7 +216,7 @@ def _find_path(name: str, data: Path | None, work: Path) -> str:
 
 
 def _unpack(name: str, data: Path, work: Path) -> Path | None:
-    """Unpack `a/b/c` from `a/b/c.zip`, `a/b.zip` or `a.zip`, once for all processes; return None if there is no such archive."""
+    """Unpack `a/b/c` from `a/b/c.zip`, `a/b.zip` or `a.zip`, once for all processes; None if there is no archive."""
     for parent in (Path(name), *Path(name).parents):
         archive = data / f"{parent}.zip"
         if parent.name and archive.is_file():

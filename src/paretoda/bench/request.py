@@ -16,7 +16,7 @@ from paretoda.bench.paper import list_absent_rows, make_paper_contenders
 from paretoda.bench.suites import find_data_folder, find_suite
 from paretoda.core.options import unknown
 from paretoda.errors import SettingsError
-from paretoda.tasks import CLASSIFICATION
+from paretoda.tasks import CLASSIFICATION, find_task
 from paretoda.tasks.settings import make_settings
 from paretoda.tasks.suites import SuiteTask
 
@@ -70,7 +70,8 @@ class BenchRequest:
         elif self.contender_file is not None:
             found += read_contenders(self.contender_file, same)
         methods = self.methods or (() if found else ("source-only", make_settings({"task": task}).method))
-        losses, schemes = self.target_losses or _TARGET_LOSSES, self.schemes or _SCHEMES
+        known = [name for name in _TARGET_LOSSES if name in find_task(task).tables.target_losses] or ["none"]
+        losses, schemes = self.target_losses or known, self.schemes or _SCHEMES
         return [*found, *cross(methods, losses, schemes, **same)]
 
 

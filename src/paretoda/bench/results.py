@@ -55,7 +55,7 @@ def write_results(request: BenchRequest, bench: Bench, command: str) -> BenchRes
         _write_table(out / kind, make_table(rows, kind=kind, measure=suite.measure), style)
         for kind in ("chosen", "last")
     ]
-    measure = _CLASS_MEASURES[suite.measure]
+    measure = _CLASS_MEASURES.get(suite.measure, "")
     columns = [name for numbers in suite.class_references.values() for name in numbers]
     if columns and (by_class := split_by_class(rows, measure, columns)):
         published = replace(style, references=suite.class_references, reference_stds={})

@@ -53,6 +53,7 @@ class Result(BaseModel):
     accuracy: dict[str, Fraction] | None = None
     mean_class_accuracy: dict[str, Fraction] | None = None
     miou: dict[str, Fraction] | None = None
+    r2: dict[str, Number] | None = None
 
 
 @dataclass(frozen=True)

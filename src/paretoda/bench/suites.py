@@ -21,6 +21,7 @@ from paretoda.bench.paper_numbers import (
 from paretoda.core.options import unknown
 from paretoda.data.open.decoding import ARCHIVES
 from paretoda.errors import DataError
+from paretoda.tasks.regression.suites import REGRESSION_SUITES
 from paretoda.tasks.segmentation.suites import SEGMENTATION_SUITES
 from paretoda.tasks.suites import Part, Suite, SuiteTask, make_pairs, make_sources
 
@@ -136,6 +137,7 @@ SUITES: dict[str, Suite] = {
         references=OFFICE31_PAPER,
         reference_stds=OFFICE31_STDS,
     ),
+    **REGRESSION_SUITES,
     **PAPER_SUITES,
     **SEGMENTATION_SUITES,
     "gta5-cityscapes": replace(

@@ -81,7 +81,8 @@ def _first_line(entry: Callable[..., Any] | None, name: str) -> str:
         return _NO_ENTRY[name]
     fixed = ""
     if isinstance(entry, partial):
-        fixed = f" ({', '.join(f'{key}={value}' for key, value in entry.keywords.items())})"
+        named = [f"{key}={getattr(value, '__name__', value)}" for key, value in entry.keywords.items()]
+        fixed = f" ({', '.join(named)})"
         entry = entry.func
     return (entry.__doc__ or "").strip().splitlines()[0] + fixed
 
@@ -134,9 +135,9 @@ def _read_task_table(what: str, task: str) -> tuple[dict[str, str], str]:
         },
         "guides": lambda: _describe(tables.guides),
         "validators": lambda: {
-            "ensemble": f"The mean rank of {', '.join(ENSEMBLE)}.",
+            **({"ensemble": f"The mean rank of {', '.join(ENSEMBLE)}."} if "ensemble" in tables.rules else {}),
             **_describe(tables.validators),
-            **_describe(JOINT_VALIDATORS),
+            **_describe({name: kind for name, kind in JOINT_VALIDATORS.items() if name in tables.rules}),
             **(_describe({LABELS: TargetLikelihood}) if LABELS in tables.guides else {}),
         },
         "backbones": lambda: dict(tables.backbones),

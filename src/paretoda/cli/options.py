@@ -42,7 +42,9 @@ def _check_task(name: str) -> str:
 
 Task = Annotated[
     str,
-    typer.Option(metavar=_CHOICES, callback=_check_task, help="what is classified: images or pixels"),
+    typer.Option(
+        metavar=_CHOICES, callback=_check_task, help="what is predicted: classes of samples, of pixels, or numbers"
+    ),
 ]
 
 

@@ -74,7 +74,7 @@ def make_pair(
     target_train, target_held = split_positions(len(unlabelled), share, seed, "split-target")
     parts = [train] if domain is None else [train[domain[train] == number] for number in range(domain.max() + 1)]
     settings, lowered = limit_batch_size(settings, min(len(part) for part in (*parts, target_train)), "samples")
-    source_rows, target_rows, transforms, said = _make_rows(
+    source_rows, target_rows, transforms, said = make_rows(
         (labelled, unlabelled), (parts, target_train), settings, len(labels.classes), domain
     )
     return DomainPair(
@@ -189,7 +189,7 @@ def choose_image_transform(source: Samples, target: Samples, settings: PairSetti
     return ImageTransform(size, channels, mean, std, augment)
 
 
-def _make_rows(
+def make_rows(
     samples: tuple[Samples, Samples],
     trained: tuple[Sequence[Positions], Positions],
     settings: PairSettings,

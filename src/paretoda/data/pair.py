@@ -242,7 +242,7 @@ class DomainPair(Pair):
     """
 
     settings: PairSettings
-    labels: NDArray[np.int64]
+    labels: NDArray[Any]
     source: Rows
     target: Rows
     transforms: tuple[Transform, ...] = ()

@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from paretoda.estimator.estimators import NegativeTransferWarning, ParetoDAClassifier, ParetoDATransformer
+from paretoda.estimator.regressor import ParetoDARegressor
 from paretoda.estimator.scoring import LabelFreeScorer, scorer
 
-__all__ = ["LabelFreeScorer", "NegativeTransferWarning", "ParetoDAClassifier", "ParetoDATransformer", "scorer"]
+__all__ = [
+    "LabelFreeScorer",
+    "NegativeTransferWarning",
+    "ParetoDAClassifier",
+    "ParetoDARegressor",
+    "ParetoDATransformer",
+    "scorer",
+]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,7 @@ def check_rows(estimator: BaseEstimator, X: Any, *, reset: bool) -> Array:
         X: An array, a data frame, a tensor or nested lists, shape (n, d).
         reset: Whether these attributes are set instead of compared.
     """
-    rows: Array = validate_data(estimator, _to_numpy(X), dtype=[np.float64, np.float32], reset=reset)
+    rows: Array = validate_data(estimator, to_numpy(X), dtype=[np.float64, np.float32], reset=reset)
     return rows
 
 
@@ -43,21 +43,28 @@ def split_domains(
         y: Labels of X; those of target rows may be anything.
         third: None, the domains of X, shape (n,), or the rows of the target, shape (m, d).
     """
+    return split_rows(estimator, X, y, third, _check_labels)
+
+
+def split_rows(
+    estimator: BaseEstimator, X: Any, y: Any, third: Any, check: Callable[[Any], Array]
+) -> tuple[Array, Array, Array | None, NDArray[np.int64]]:
+    """Return the same as `split_domains`, with what `check` makes of the labels."""
     if y is None:
         name = type(estimator).__name__
         raise ValueError(f"{name} requires y to be passed, but the target y is None: the source needs labels")
     rows = check_rows(estimator, X, reset=True)
     check_consistent_length(rows, y)
     if third is None:
-        return rows, _check_labels(y), None, np.ones(len(rows), np.int64)
+        return rows, check(y), None, np.ones(len(rows), np.int64)
     if np.ndim(third) > 1:
-        return rows, _check_labels(y), check_rows(estimator, third, reset=False), np.ones(len(rows), np.int64)
+        return rows, check(y), check_rows(estimator, third, reset=False), np.ones(len(rows), np.int64)
     domain = check_domains(third, len(rows))
     source = domain > 0
     if source.all() or not source.any():
         missing, sign = ("target", "below") if source.all() else ("source", "above")
         raise ValueError(f"sample_domain has no {missing} row: those are marked by integers {sign} 0")
-    labels = _check_labels(_safe_indexing(_to_numpy(y), np.flatnonzero(source)))
+    labels = check(_safe_indexing(to_numpy(y), np.flatnonzero(source)))
     return rows[source], labels, rows[~source], domain[source]
 
 
@@ -84,7 +91,7 @@ def check_domains(sample_domain: Any, count: int) -> NDArray[np.int64]:
         sample_domain: Domain of each row, shape (n,); all targets are one domain.
         count: The number of rows n.
     """
-    domain = np.asarray(_to_numpy(sample_domain))
+    domain = np.asarray(to_numpy(sample_domain))
     if domain.shape != (count,):
         raise ValueError(f"sample_domain has the shape {domain.shape}, but there are {count} rows; give one for each")
     if domain.dtype.kind not in "iuf" or (domain == 0).any() or (domain != np.rint(domain)).any():
@@ -116,7 +123,7 @@ def encode_labels(y: Any, places: NDArray[np.int64], classes: Array) -> torch.Te
         places: Positions of the source rows.
         classes: The sorted classes of `fit`, shape (K,).
     """
-    labels = _check_labels(_safe_indexing(_to_numpy(y), places))
+    labels = _check_labels(_safe_indexing(to_numpy(y), places))
     if strange := sorted(set(labels.tolist()) - set(classes.tolist())):
         raise ValueError(f"y has the class {strange[0]!r} in the source, which was not there in fit")
     return torch.from_numpy(np.searchsorted(classes, labels).astype(np.int64))
@@ -136,12 +143,12 @@ def find_codes(y: Any, classes: Array) -> NDArray[np.int64]:
 
 
 def _check_labels(y: Any) -> Array:
-    labels = check_array(_to_numpy(y), ensure_2d=False, dtype=None, input_name="y")
+    labels = check_array(to_numpy(y), ensure_2d=False, dtype=None, input_name="y")
     labels = column_or_1d(labels, warn=True)
     check_classification_targets(labels)
     return np.asarray(labels)
 
 
-def _to_numpy(data: Any) -> Any:
+def to_numpy(data: Any) -> Any:
     """Return tensors of any device and type as arrays; scikit-learn handles everything else."""
     return to_array(data, "the data") if isinstance(data, torch.Tensor) else data

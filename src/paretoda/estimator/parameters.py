@@ -10,8 +10,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from paretoda.run.result import Run
-from paretoda.run.settings import SETTINGS
+from paretoda.run.settings import Settings
 from paretoda.tasks.settings import make_settings
+
+_DEFAULTS = Settings()
 
 
 class Parameters(BaseEstimator):  # type: ignore[misc]
@@ -113,17 +115,26 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.skip_nonfinite = skip_nonfinite
 
     def _changed_settings(self) -> dict[str, Any]:
-        """Return the settings that differ from their defaults, checked.
+        """Return the settings that differ from their defaults, checked."""
+        return change_settings(self, _DEFAULTS)
 
-        The others are left out so that `method="source-only"` or `method="dann+im"` means the same here as on the
-        command line.
-        """
-        given = self.get_params(deep=False)
-        seed = given.pop("random_state")
-        if not isinstance(seed, (int, np.integer)):
-            seed = check_random_state(seed).randint(2**31 - 1)
-        given["seed"] = int(seed)
-        plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
-        changed = {name: value for name, value in plain.items() if value != SETTINGS[name].default}
-        make_settings(changed)
-        return changed
+
+def change_settings(estimator: BaseEstimator, defaults: Settings) -> dict[str, Any]:
+    """Return the settings of an estimator that differ from the defaults of its task, checked.
+
+    The others are left out so that `method="source-only"` or `method="dann+im"` means the same here as on the command
+    line.
+
+    Args:
+        estimator: Estimator whose parameters are settings, apart from `random_state`.
+        defaults: Settings of its task when nothing is given.
+    """
+    given = estimator.get_params(deep=False)
+    seed = given.pop("random_state")
+    if not isinstance(seed, (int, np.integer)):
+        seed = check_random_state(seed).randint(2**31 - 1)
+    given["seed"] = int(seed)
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in given.items()}
+    changed = {name: value for name, value in plain.items() if value != getattr(defaults, name)}
+    make_settings({**changed, "task": defaults.task})
+    return changed

@@ -30,7 +30,7 @@ class Architecture:
     Args:
         backbone: Name in `paretoda.models.backbones.NAMES`, or of an external network.
         input_shape: Shape of one sample: (d,), or (channels, h, w).
-        classes: Number of classes K.
+        classes: Number of classes K; 1 for a network that predicts a value.
         bottleneck: Width of the features that head and alignment see; 0: those of the backbone itself.
         norm: "batch": BatchNorm in the bottleneck (and in the MLP); "none": no normalisation.
         dropout: Share of features that dropout leaves out behind the bottleneck (and in the MLP) in training.
@@ -58,8 +58,8 @@ class Architecture:
 
     def __post_init__(self) -> None:
         check_backbone(self.backbone, self.input_shape, self.facts)
-        if self.classes < 2:
-            raise ValueError(f"a classifier needs at least two classes, got {self.classes}")
+        if self.classes < 1:
+            raise ValueError(f"a network needs at least one output, got {self.classes}")
         if self.bottleneck < 0:
             raise ValueError(f"the bottleneck must be 0 (none) or more wide, got {self.bottleneck}")
         if self.members < 1:

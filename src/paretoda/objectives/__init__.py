@@ -19,6 +19,7 @@ from paretoda.objectives.alignment.mcd import Mcd, Swd
 from paretoda.objectives.alignment.mdan import Mdan
 from paretoda.objectives.alignment.mdd import Mdd
 from paretoda.objectives.alignment.mme import Mme
+from paretoda.objectives.alignment.rsd import Rsd
 from paretoda.objectives.alignment.tat import Tat
 from paretoda.objectives.alignment.tpn import Tpn
 from paretoda.objectives.guide.information import InformationGuide, TcmGuide
@@ -62,6 +63,7 @@ ALIGNMENTS: dict[str, Factory | None] = {
     "mme": Mme,
     "mdan": Mdan,
     "m3sda": M3sda,
+    "rsd": Rsd,
 }
 """Name -> alignment of the domains; None for no alignment."""
 
@@ -210,6 +212,7 @@ __all__ = [
     "Options",
     "Propagation",
     "PrototypeGuide",
+    "Rsd",
     "Swd",
     "Tat",
     "Tcm",

@@ -116,7 +116,8 @@ def _data(run: RunFacts, classes: Sequence[str]) -> str:
         lines.append(f"- samples of the target: {len(run.predictions)}")
     shown = ", ".join(map(escape_markdown, classes[:_SHOWN]))
     more = f" and {len(classes) - _SHOWN} more, which `model.json` lists" if len(classes) > _SHOWN else ""
-    return "\n".join(["## Data", "", *lines, f"- {len(classes)} classes: {shown}{more}"])
+    named = f"- {len(classes)} classes: {shown}{more}" if len(classes) > 1 else f"- predicted: {shown}"
+    return "\n".join(["## Data", "", *lines, named])
 
 
 def _file_name(path: str) -> str:

@@ -111,7 +111,9 @@ def draw_axes(frame: Frame, xs: Sequence[float], ys: Sequence[float]) -> Markup:
     return Markup("").join(parts)
 
 
-def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False) -> Markup:
+def draw_chart(
+    curves: Mapping[str, Points], *, label: str, mark: float | None = None, dots: bool = False, axis: str = "step"
+) -> Markup:
     """Return an SVG with one line for each curve, and its legend.
 
     Args:
@@ -119,13 +121,14 @@ def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None =
         label: What the picture shows, for readers who cannot see it.
         mark: Step that gets a vertical line.
         dots: Whether the points themselves are marked, where there are few.
+        axis: What the horizontal axis has; of other things than steps, the ticks need not be whole.
     """
     thin = {name: thin_points(points) for name, points in curves.items()}
     finite = [(x, y) for points in thin.values() for x, y in points if isfinite(y)]
     if not finite:
         return Markup("<p>Nothing was recorded.</p>")
     low, high = value_limits([y for _, y in finite])
-    xs, (bottom, top, ys) = round_ticks([x for x, _ in finite], whole=True), frame_edges(low, high)
+    xs, (bottom, top, ys) = round_ticks([x for x, _ in finite], whole=axis == "step"), frame_edges(low, high)
     frame = Frame(min(x for x, _ in finite), max(x for x, _ in finite), bottom, top)
     parts = [draw_axes(frame, xs, ys)]
     if mark is not None:
@@ -135,7 +138,7 @@ def draw_chart(curves: Mapping[str, Points], *, label: str, mark: float | None =
             )
         )
     parts += [_draw_curve(frame, points, place, dots) for place, points in enumerate(thin.values())]
-    parts.append(_draw_readings(frame, thin))
+    parts.append(_draw_readings(frame, thin, axis))
     picture = Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}">{}</svg>').format(
         WIDTH, HEIGHT, label, Markup("").join(parts)
     )
@@ -198,7 +201,7 @@ def _draw_line(frame: Frame, points: Points, kind: str, dots: bool) -> Markup:
     return drawn + Markup("").join(circles if dots or alone else [])
 
 
-def _draw_readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
+def _draw_readings(frame: Frame, curves: Mapping[str, Points], axis: str) -> Markup:
     """Return invisible columns that show the values below the pointer."""
     steps = sorted({x for points in curves.values() for x, _ in points})
     steps = steps[:: ceil(len(steps) / _COLUMNS)]
@@ -209,7 +212,7 @@ def _draw_readings(frame: Frame, curves: Mapping[str, Points]) -> Markup:
     )
     parts = []
     for step, left, right in zip(steps, sides, sides[1:], strict=False):
-        texts = "\n".join([f"step {step:.6g}", *_format_values(curves, step)])
+        texts = "\n".join([f"{axis} {step:.6g}", *_format_values(curves, step)])
         size = (left, TOP, round(right - left, 1), HEIGHT - TOP - BOTTOM)
         parts.append(column.format(texts, *size, frame.x(step), TOP, HEIGHT - BOTTOM))
     return Markup("").join(parts)

@@ -9,6 +9,8 @@ from itertools import combinations
 from math import isfinite
 from typing import Any
 
+from markupsafe import Markup
+
 from paretoda.report.charts import Points
 from paretoda.report.confusion import Confusion
 from paretoda.report.label_maps import MapCard, Overlap
@@ -35,6 +37,21 @@ class Card:
 
 
 @dataclass(frozen=True)
+class Figure:
+    """A picture that only some tasks have.
+
+    Args:
+        heading: What it shows.
+        about: How to read it.
+        picture: The picture.
+    """
+
+    heading: str
+    about: str
+    picture: Markup
+
+
+@dataclass(frozen=True)
 class Pictures:
     """What only the model and the data can show.
 
@@ -44,6 +61,7 @@ class Pictures:
         confusions: Labels against predictions, of the held-out source and, where labels were given, of the target.
         map_cards: Images of the target with their label maps, for tasks that predict maps.
         overlaps: Overlap of classes, of the held-out source and, where labels were given, of the target, likewise.
+        figures: Further pictures of the task.
     """
 
     plane: FeatureMap | None = None
@@ -51,6 +69,7 @@ class Pictures:
     confusions: Sequence[Confusion] = ()
     map_cards: Sequence[MapCard] = ()
     overlaps: Sequence[Overlap] = ()
+    figures: Sequence[Figure] = ()
 
 
 NO_PICTURES = Pictures()
@@ -69,7 +88,7 @@ class RunFacts:
         chosen: Number of steps after which the chosen model was taken; None: no model was chosen yet.
         scores: Scores of the chosen model, without labels.
         sentences: Sentences for the user.
-        predictions: (name, class, confidence) of the target's samples.
+        predictions: (name, class, confidence) of the target's samples; (name, value, NaN) in regression.
         inputs: Domain -> location of its data.
         pictures: What the model and the data show.
         classes_title: Heading of the table of predicted classes.

@@ -91,6 +91,7 @@ def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
         comparison: Comparison of several runs.
     """
     plane = run.pictures.plane
+    classified = [row for row in run.predictions if isfinite(row[2])]
     return render_template(
         "run.html",
         title=run.title,
@@ -101,8 +102,8 @@ def render_run_page(run: RunFacts, comparison: Comparison | None = None) -> str:
         conflicts=count_conflicts(cosine_curves(run.history)),
         moves=count_moves(run.history),
         strip=_draw_moves(run),
-        classes=count_classes(run.predictions),
-        unsure=sorted(run.predictions, key=lambda row: row[2])[:SHOWN_PREDICTIONS],
+        classes=count_classes(classified),
+        unsure=sorted(classified, key=lambda row: row[2])[:SHOWN_PREDICTIONS],
         panels=draw_panels(plane) if plane is not None else [],
         confusions=[(confusion, draw_matrix(confusion)) for confusion in run.pictures.confusions],
         steps=len(run.history),
@@ -120,9 +121,9 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
         for overlap in sorted(run.pictures.overlaps, key=lambda one: not one.oracle)
     ]
     if run.predictions:
-        mean = sum(confidence for _, _, confidence in run.predictions) / len(run.predictions)
         tiles.append((f"{len(run.predictions):,}", "target samples predicted"))
-        tiles.append((f"{100 * mean:.1f} %", "mean confidence on the target"))
+    if confidences := [confidence for _, _, confidence in run.predictions if isfinite(confidence)]:
+        tiles.append((f"{100 * sum(confidences) / len(confidences):.1f} %", "mean confidence on the target"))
     if run.chosen is not None:
         tiles.append((f"{run.chosen}", f"step of the chosen model, of {len(run.history)}"))
     return tiles

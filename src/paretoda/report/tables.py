@@ -13,6 +13,8 @@ from paretoda.io.csv_cells import csv_text as cells_text
 from paretoda.report.significance import By, Paired, compare_all
 
 Row: TypeAlias = Mapping[str, Any]
+_SIGNED = {"r2": "R²"}
+"""Measures that may be below 0 -> their names."""
 KINDS = {"chosen": "of the model chosen without target labels", "last": "after the last step"}
 _LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": "$<$", ">": "$>$"}
 
@@ -114,9 +116,12 @@ def make_table(rows: Iterable[Row], *, kind: Literal["chosen", "last"] = "chosen
         if "error" in row or value is None or not isfinite(value):
             failed[row["name"]] = failed.get(row["name"], 0) + 1
         else:
-            values.setdefault((row["name"], row["task"]), {})[row["seed"]] = _check_fraction(value, row["name"])
+            values.setdefault((row["name"], row["task"]), {})[row["seed"]] = _check_fraction(
+                value, row["name"], measure
+            )
     columns, names = tuple({row["task"]: None for row in runs}), tuple({row["name"]: None for row in runs})
-    caption = f"Target {measure.replace('_', ' ')} (oracle) in per cent {KINDS[kind]}, mean ± std over seeds."
+    called = _SIGNED.get(measure, measure.replace("_", " "))
+    caption = f"Target {called} (oracle) in per cent {KINDS[kind]}, mean ± std over seeds."
     return Table(columns, names, values, failed, caption)
 
 
@@ -206,8 +211,8 @@ def _round_percent(cell: Cell) -> float:
     return float(f"{100 * cell.mean:.1f}")
 
 
-def _check_fraction(value: float, name: str) -> float:
-    if not 0 <= value <= 1:
+def _check_fraction(value: float, name: str, measure: str = "accuracy") -> float:
+    if not (value >= 0 or measure in _SIGNED) or value > 1:
         raise ValueError(f"{name!r} has the value {value}; values are fractions from 0 to 1, 0.62 for 62 %")
     return float(value)
 
@@ -256,7 +261,9 @@ def _markdown_text(text: str) -> str:
     return re.sub(r"([\\`*_\[\]<>|~&#$])", r"\\\1", " ".join(text.split()))
 
 
-_LATEX |= {"|": "$|$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "±": r"$\pm$"} | {c: "\\" + c for c in "&%$#_{}"}
+_LATEX |= {"|": "$|$", "²": "$^2$", "†": r"$^\dagger$", "‡": r"$^\ddagger$", "±": r"$\pm$"} | {
+    c: "\\" + c for c in "&%$#_{}"
+}
 
 
 def _latex_text(text: str) -> str:

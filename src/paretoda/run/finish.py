@@ -67,6 +67,8 @@ def finish_run(
     model = task.predictor(step, inputs)
     if settings.from_run is None:  # calibration reads labels of the source
         model = task.calibrate(model, snapshot)
+    for sentence in (told := task.describe_model(model, inputs, snapshot)):
+        callbacks.notify(sentence)
     return Run(
         settings=settings,
         classes=pair.classes,
@@ -77,7 +79,7 @@ def finish_run(
         scores=scores,
         candidates=[{"step": taken, **row} for taken, row in zip(candidates.taken, rows, strict=True)],
         chosen=candidates.taken[index],
-        sentences=(*inputs.notes, *sentences),
+        sentences=(*inputs.notes, *sentences, *told),
         negative_transfer=warning,
         directory=path,
     )

@@ -40,7 +40,8 @@ class Reference:
         cheap = self._given or inputs.pair.kind == "features"
         asked = cheap if settings.reference is None else settings.reference
         adapts = any(find_role(name) != "source" for name in step.objectives)
-        self._wanted = asked and inputs.has_target and adapts
+        comparable = not set(COMPARABLE).isdisjoint(task.tables.validators)
+        self._wanted = asked and comparable and inputs.has_target and adapts
         alone = step.processes.size == 1
         self._beside = start_beside(self._train, step.device) if self._wanted and alone else None
 

@@ -62,7 +62,8 @@ class Run:
             refined: Use the refined predictions of a run with the target loss "tcm".
 
         Returns:
-            The name of the most probable class of each sample; for segmentation, the label map of each image.
+            The name of the most probable class of each sample; for segmentation, the label map of each image; for
+            regression, the value of each sample.
         """
         return list(self.model.predict(inputs, refined=refined))
 
@@ -88,7 +89,7 @@ class Run:
         return render_run_cell(
             CellFacts(
                 heading=self._trained,
-                kept=f"{self._kept}; {len(self.classes)} classes: {_shorten(self.classes)}",
+                kept=f"{self._kept}; {_describe_classes(self.classes)}",
                 history=self.history,
                 scores=self.scores,
                 sentences=self.sentences,
@@ -114,6 +115,11 @@ class Run:
             "moves": self.moves,
             "sentences": list(self.sentences),
         }
+
+
+def _describe_classes(names: tuple[str, ...]) -> str:
+    """Return the number and the names of the classes, or what a task without classes predicts."""
+    return f"{len(names)} classes: {_shorten(names)}" if len(names) > 1 else f"it predicts: {_shorten(names)}"
 
 
 def _shorten(names: tuple[str, ...], most: int = 12) -> str:

@@ -22,7 +22,9 @@ from paretoda.io.limits import LONGEST_SIDE
 from paretoda.run.compatibility import CIRCUMSTANCES, refusal, unsuited
 from paretoda.run.part_options import check_parts, read_options
 
-_CLASSIFICATION, _SEGMENTATION = "classification", "segmentation"
+_CLASSIFICATION, _SEGMENTATION, _REGRESSION = "classification", "segmentation", "regression"
+_SAMPLES = (_CLASSIFICATION, _REGRESSION)
+"""The tasks that predict one thing for each sample."""
 _MANY, _WIDE = 10**9, 10**6
 """Upper bounds of step counts and of widths, above everything that time and memory allow."""
 AUTOMATIC = "auto"
@@ -44,7 +46,7 @@ def _setting(  # noqa: PLR0913  (a row of the table below)
     le: float | None = None,
     lt: float | None = None,
     often: bool = False,
-    task: str | None = None,
+    task: str | tuple[str, ...] = (),
     arrays: bool = True,
 ) -> Any:
     """Declare a setting.
@@ -57,10 +59,16 @@ def _setting(  # noqa: PLR0913  (a row of the table below)
         le: Highest value.
         lt: Bound that the value stays below.
         often: Whether it is shown first, under "Settings"; the others are shown under "Fine tuning".
-        task: The only task that reads it; None if all tasks read it.
-        arrays: Whether it makes sense for arrays of features, so that the estimators have it; False for segmentation.
+        task: The only task, or tasks, that read it; none if all tasks read it.
+        arrays: Whether it makes sense for arrays of features, so that the classifier among the estimators has it; only
+            where classification reads it.
     """
-    marks: dict[str, Any] = {"often": often, "task": task, "arrays": arrays and task != _SEGMENTATION}
+    tasks = (task,) if isinstance(task, str) else task
+    marks: dict[str, Any] = {
+        "often": often,
+        "tasks": tasks,
+        "arrays": arrays and _CLASSIFICATION in (tasks or _SAMPLES),
+    }
     return Field(default, description=description, ge=ge, gt=gt, le=le, lt=lt, json_schema_extra=marks)
 
 
@@ -71,7 +79,7 @@ class Settings(BaseModel):
 
     task: str = _setting(
         _CLASSIFICATION,
-        "classification of images or feature vectors, or segmentation: a class for every pixel",
+        "classification of images or feature vectors, segmentation: a class for every pixel, or regression: a number",
         often=True,
         arrays=False,
     )
@@ -130,16 +138,16 @@ class Settings(BaseModel):
         False,
         "compute the backbone's features once and train only the rest",
         often=True,
-        task=_CLASSIFICATION,
+        task=_SAMPLES,
         arrays=False,
     )
-    bottleneck: int = _setting(256, "width of the features", ge=2, le=_WIDE, task=_CLASSIFICATION)
+    bottleneck: int = _setting(256, "width of the features", ge=2, le=_WIDE, task=_SAMPLES)
     dropout: float | None = _setting(
         None,
         "dropout of the features in training; 0.5 on feature data and 0 on images if not given",
         ge=0,
         lt=1,
-        task=_CLASSIFICATION,
+        task=_SAMPLES,
     )
     steps: int = _setting(500, "training steps", ge=1, le=_MANY, often=True)
     batch_size: int = _setting(64, "samples of each domain in a step", ge=1, le=_WIDE, often=True)
@@ -153,14 +161,19 @@ class Settings(BaseModel):
     weight_decay: float = _setting(1e-3, "weight decay of the optimiser", ge=0)
     schedule: Literal["inverse", "constant", "poly"] = _setting("inverse", "how the learning rate falls")
     decay: float = _setting(
-        10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75", ge=0, task=_CLASSIFICATION
+        10.0, "fall of the schedule 'inverse': the rate ends at (1 + decay)^-0.75", ge=0, task=_SAMPLES
+    )
+    source_loss: Literal["mse", "huber"] = _setting(
+        "mse",
+        "regression: loss on the source's values; 'huber' counts errors above one deviation linearly",
+        task=_REGRESSION,
     )
     label_smoothing: float = _setting(0.0, "smoothing of the source's labels", ge=0, lt=1, task=_CLASSIFICATION)
     clip: float | None = _setting(None, "largest norm of the gradient", gt=0)
     bn: Literal["joint", "per-domain"] = _setting("joint", "BatchNorm statistics of both domains or of each")
     sync_bn: bool = _setting(True, "with several processes: share BatchNorm statistics among all of them", arrays=False)
     scaling: Literal["per-domain", "joint", "source", "none"] = _setting(
-        "per-domain", "z-scores of features", task=_CLASSIFICATION
+        "per-domain", "z-scores of features", task=_SAMPLES
     )
     sources: Literal["separate", "pooled"] = _setting(
         "separate",
@@ -173,11 +186,11 @@ class Settings(BaseModel):
         "principal components of features that the network reads; 0: all; 128, at least 12 per class, if not given",
         ge=0,
         le=_WIDE,
-        task=_CLASSIFICATION,
+        task=_SAMPLES,
     )
     held_out: float = _setting(0.1, "share of each domain that is held out", gt=0, lt=0.5)
     image_size: int | None = _setting(
-        None, "side of the images that the network sees", ge=8, le=LONGEST_SIDE, task=_CLASSIFICATION, arrays=False
+        None, "side of the images that the network sees", ge=8, le=LONGEST_SIDE, task=_SAMPLES, arrays=False
     )
     size: str | None = _setting(
         None,
@@ -335,11 +348,12 @@ class Settings(BaseModel):
 
     def _check_task(self) -> None:
         """Refuse settings of another task, which would have no effect."""
-        for task, names in TASK_SETTINGS.items():
-            given = [name for name in names if getattr(self, name) != SETTINGS[name].default]
-            if task != self.task and given:
-                options = ", ".join(SETTINGS[name].option for name in given)
-                raise ValueError(f"{options}: only for --task {task}")
+        others = [SETTINGS[name] for name in SETTINGS if name in settings_of_others(self.task)]
+        given = [setting for setting in others if getattr(self, setting.name) != setting.default]
+        if given:
+            tasks = given[0].tasks
+            options = ", ".join(setting.option for setting in given if setting.tasks == tasks)
+            raise ValueError(f"{options}: only for --task {' or '.join(tasks)}")
 
     def _check_strategy(self) -> None:
         """Refuse settings of the comparison of gradients where a strategy compares none."""
@@ -460,8 +474,8 @@ class Setting:
         default: Default value.
         description: What the setting does, in a few words.
         often: Whether it is shown first.
-        task: The only task that reads it; None if all tasks read it.
-        arrays: Whether the estimators have it.
+        tasks: The tasks that read it; empty if all tasks read it.
+        arrays: Whether the classifier among the estimators has it.
     """
 
     name: str
@@ -469,7 +483,7 @@ class Setting:
     default: Any
     description: str
     often: bool
-    task: str | None
+    tasks: tuple[str, ...]
     arrays: bool
 
     @property
@@ -494,10 +508,10 @@ SETTINGS: Mapping[str, Setting] = _describe_settings()
 """Name -> setting, in the order of the fields."""
 
 TASK_SETTINGS: Mapping[str, tuple[str, ...]] = {
-    task: tuple(name for name, setting in SETTINGS.items() if setting.task == task)
-    for task in (_CLASSIFICATION, _SEGMENTATION)
+    task: tuple(name for name, setting in SETTINGS.items() if task in setting.tasks)
+    for task in (_CLASSIFICATION, _SEGMENTATION, _REGRESSION)
 }
-"""Task -> the settings that only this task reads."""
+"""Task -> the settings that it reads and not every other task does."""
 
 
 def parse_settings(values: Mapping[str, Any]) -> Settings:
@@ -524,7 +538,7 @@ def parse_settings(values: Mapping[str, Any]) -> Settings:
 
 def settings_of_others(task: str) -> set[str]:
     """Return the settings that only other tasks read."""
-    return {name for other, names in TASK_SETTINGS.items() if other != task for name in names}
+    return {name for name, setting in SETTINGS.items() if setting.tasks and task not in setting.tasks}
 
 
 def parse_size(size: str | None) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ import torch
 from paretoda.data.doctor.findings import Finding
 from paretoda.data.pair import Pair
 from paretoda.errors import DataError, RunError, SettingsError
+from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.evaluation.validators import Validator
 from paretoda.report.card import CardFacts
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
@@ -42,15 +43,15 @@ class Predictor(Protocol):
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Names of the classes."""
+        """Names of the classes; for a task without classes, of what is predicted."""
         ...
 
     def predict(self, inputs: Any, *, refined: bool = False) -> list[Any]:
-        """Predict one label, or one label map, for each sample."""
+        """Predict one label, one label map or one value for each sample."""
         ...
 
     def predict_proba(self, inputs: Any, *, refined: bool = False) -> Any:
-        """Return the class probabilities of each sample."""
+        """Return the class probabilities of each sample; a RunError where the task has no classes."""
         ...
 
     def save(self, weights: Path, description: Path) -> None:
@@ -92,6 +93,7 @@ class Tables:
         schemes: Schemes and strategies that the task can be trained with, by name.
         validators: Label-free validators by name.
         backbones: Networks by name, with one line about each.
+        rules: Rules of selection besides the validators.
     """
 
     methods: Mapping[str, Callable[..., Objective] | None]
@@ -100,6 +102,7 @@ class Tables:
     schemes: Mapping[str, Callable[..., Any]]
     validators: Mapping[str, Callable[[], Validator]]
     backbones: Names
+    rules: Sequence[str] = ("ensemble", "last", *JOINT_VALIDATORS)
 
 
 @dataclass(frozen=True)
@@ -304,6 +307,16 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
 
     def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what the user should know about the trained objectives."""
+        return ()
+
+    def describe_model(self, predictor: AnyPredictor, inputs: AnyInputs, snapshot: Snapshot) -> Sequence[str]:
+        """Return what the user should know about the chosen model.
+
+        Args:
+            predictor: The chosen model.
+            inputs: Data of the run.
+            snapshot: What the model makes of the whole sets.
+        """
         return ()
 
     @abstractmethod

@@ -15,11 +15,12 @@ from paretoda.errors import SettingsError
 if TYPE_CHECKING:
     from paretoda.run.task import Task
 
-CLASSIFICATION, SEGMENTATION = "classification", "segmentation"
+CLASSIFICATION, SEGMENTATION, REGRESSION = "classification", "segmentation", "regression"
 
 TASKS: dict[str, str | Task[Any, Any]] = {
     CLASSIFICATION: "paretoda.tasks.classification.task.Classification",
     SEGMENTATION: "paretoda.tasks.segmentation.task.Segmentation",
+    REGRESSION: "paretoda.tasks.regression.task.Regression",
 }
 """Name -> the task, or where its class is."""
 

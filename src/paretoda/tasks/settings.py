@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from paretoda.core.options import unknown
+from paretoda.core.options import name_some, unknown
 from paretoda.errors import SettingsError
-from paretoda.evaluation.joint_validators import JOINT_VALIDATORS
 from paretoda.models.backbones import EXTERNAL_PREFIXES, is_external
 from paretoda.run.given_run import check_without_source
 from paretoda.run.presets import PRESET, expand_preset, split_method
@@ -93,7 +92,8 @@ def _check_name(kind: str, name: str, task: Task[Any, Any]) -> None:
         return
     for other in map(find_task, TASKS):
         if name in _names(kind, other):
-            raise ValueError(f"the {kind} {name!r} is for --task {other.name}, not for {task.name}")
+            known = name_some(list(_names(kind, task)), most=12)
+            raise ValueError(f"the {kind} {name!r} is for --task {other.name}, not for {task.name}, which has {known}")
     raise ValueError(unknown(kind, name, _names(kind, task)))
 
 
@@ -111,5 +111,5 @@ def _names(kind: str, task: Task[Any, Any]) -> Collection[str]:
         "scheme": list(tables.schemes),
         "guide": list(tables.guides),
         "backbone": [*tables.backbones, *(EXTERNAL_PREFIXES.values() if _takes_external(task) else ())],
-        "rule of selection": ["ensemble", "last", *tables.validators, *JOINT_VALIDATORS, *labels],
+        "rule of selection": [*tables.rules, *tables.validators, *labels],
     }[kind]

@@ -69,7 +69,7 @@ class Suite:
     Args:
         about: One line about the suite.
         tasks: Name -> task.
-        measure: The measure of its tables: "accuracy", "mean_class_accuracy" or "miou".
+        measure: The measure of its tables: "accuracy", "mean_class_accuracy", "miou" or "r2".
         task: Name of the task of all its runs.
         references: Published numbers, with a column for each task.
         reference_stds: Published standard deviations of those numbers, where there are any.

@@ -180,16 +180,35 @@ def examine(
         ...     print(finding.severity, finding.message)
         info The source has 300 samples of 2 classes: 0 150, 1 150.
     """
-    settings = settings or PairSettings()
     found: list[Finding] = []
-    ours = _open_source(source, found)
+    examine_domains(source, _open_source(source, found), target, settings or PairSettings(), found, progress)
+    return sort_findings(found)
+
+
+def examine_domains(
+    source: Any,
+    ours: Opened | None,
+    target: Any,
+    settings: PairSettings,
+    found: list[Finding],
+    progress: Progress | None,
+) -> None:
+    """Add everything about two domains besides the labels' own errors to the findings.
+
+    Args:
+        source: Source, as the user gave it.
+        ours: The opened source, with its labels if they are classes; None where it cannot be opened.
+        target: Target, as the user gave it.
+        settings: Settings of the pair, of which `skip_bad` and `least_target` are used.
+        found: The findings so far.
+        progress: Called while image files are decoded.
+    """
     ours = ours and _examine_content("source", source, ours, settings, found, progress)
     if ours is not None:
         found += examine_labels(ours)
     theirs = examine_target(target, settings, found, progress)
     if ours is not None and theirs is not None:
         _examine_both(ours, theirs, found)
-    return sort_findings(found)
 
 
 def examine_target(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from paretoda.core.options import unknown
 from paretoda.evaluation.model_selection import (
@@ -16,7 +17,7 @@ from paretoda.evaluation.model_selection import (
 )
 from paretoda.evaluation.validators.circv import CircV
 from paretoda.evaluation.validators.class_ami import ClassAMI
-from paretoda.evaluation.validators.dev import DEV, SourceRisk
+from paretoda.evaluation.validators.dev import DEV, SourceRisk, squared_error
 from paretoda.evaluation.validators.information import BNM, IM, CorrC, Entropy
 from paretoda.evaluation.validators.mano import MaNo
 from paretoda.evaluation.validators.mixval import MixVal
@@ -52,6 +53,12 @@ pixel, which the linear classifier of circv does not. The features of pixels clu
 class-ami are of very different sizes there.
 """
 
+VALUE_VALIDATORS: dict[str, Callable[[], Validator]] = {
+    "dev": partial(DEV, errors=squared_error),
+    "source-risk": partial(SourceRisk, errors=squared_error),
+}
+"""Validators of regression: those that read errors and features, but no classes."""
+
 
 def make_validator(name: str) -> Validator:
     """Build the validator of that name with its default settings.
@@ -80,6 +87,7 @@ __all__ = [
     "PIXEL_VALIDATORS",
     "SND",
     "VALIDATORS",
+    "VALUE_VALIDATORS",
     "WITH_SOURCE",
     "Choice",
     "CircV",

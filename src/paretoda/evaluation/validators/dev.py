@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
@@ -30,9 +31,30 @@ def zero_one(logits: Tensor, labels: Tensor) -> Tensor:
     return (logits.argmax(dim=1) != labels).double()
 
 
+def squared_error(logits: Tensor, labels: Tensor) -> Tensor:
+    """Squared errors of predicted values, in units of the source's variance: shape (n,), float64.
+
+    Args:
+        logits: Predicted standardised values, shape (n, 1).
+        labels: Standardised values, shape (n,).
+
+    Examples:
+        >>> squared_error(torch.tensor([[1.0], [3.0]]), torch.tensor([1.0, 1.0])).tolist()
+        [0.0, 4.0]
+    """
+    return (logits[:, 0].double() - labels.double()).square()
+
+
+Errors: TypeAlias = Callable[[Tensor, Tensor], Tensor]
+"""Logits (n, K) and labels (n,) -> the error of each sample."""
+
+
 @dataclass(frozen=True)
 class SourceRisk:
     """Minus the error on the held-out source. It says nothing about the target, only that the task is still solved.
+
+    Args:
+        errors: Error of each sample; by default 1 for a wrong class.
 
     Examples:
         >>> import torch
@@ -44,10 +66,12 @@ class SourceRisk:
         -0.25
     """
 
+    errors: Errors = zero_one
+
     def __call__(self, snapshot: Snapshot) -> float:
-        """Return the score, in -1..0."""
+        """Return the score, for classes in -1..0."""
         held_out = snapshot.held_out_source
-        return -float(zero_one(held_out.logits, held_out.labels).mean())
+        return -float(self.errors(held_out.logits, held_out.labels).mean())
 
 
 def dev_risk(weights: Array, losses: Array) -> float:
@@ -149,13 +173,14 @@ def _log_likelihood(log_odds: Array, y: Array) -> float:
 
 @dataclass(frozen=True)
 class DEV:
-    """Minus the estimated 0/1 risk on the target.
+    """Minus the estimated risk on the target: the errors on the held-out source, weighted by density ratio.
 
     Args:
         decays: Weight decays of the domain classifier, the strongest first.
         samples: Largest number of samples of each domain that it is trained on.
         seed: Seed of their choice, and of the projections.
         widest: Largest number of features; of more, so many random projections are taken.
+        errors: Error of each sample; by default 1 for a wrong class.
 
     Examples:
         >>> import torch
@@ -172,11 +197,12 @@ class DEV:
     samples: int = 2_000
     seed: int = 0
     widest: int = 256
+    errors: Errors = zero_one
 
     def __call__(self, snapshot: Snapshot) -> float:
-        """Return the score, about -1..0; the control variate may leave the interval."""
+        """Return the score, for classes about -1..0; the control variate may leave the interval."""
         held_out = snapshot.held_out_source
-        losses = zero_one(held_out.logits, held_out.labels).cpu().numpy()
+        losses = self.errors(held_out.logits, held_out.labels).cpu().numpy()
         return -dev_risk(truncate_weights(self.weights(snapshot)), losses)
 
     def weights(self, snapshot: Snapshot) -> Array:

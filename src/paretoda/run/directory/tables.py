@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
-from math import copysign, inf, isfinite
+from math import copysign, inf, isfinite, nan
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -17,9 +17,10 @@ from paretoda.io.csv_cells import csv_text, unescape_cell
 from paretoda.io.files import parse_json
 
 Predicted: TypeAlias = tuple[str, str, float]
-"""Name of a sample, its predicted class, the confidence."""
+"""Name of a sample, its predicted class, the confidence; its predicted value and NaN in regression."""
 
 _HEADS = ["name", "prediction", "confidence"]
+_VALUE_HEADS = ["name", "value"]
 _FAR = 1e100  # no measured number is as large, and charts of it would overflow
 Count = Annotated[int, Field(ge=0, le=10**15)]
 
@@ -96,6 +97,15 @@ def predictions_table(rows: Iterable[Predicted]) -> str:
     return csv_text([_HEADS, *((name, prediction, f"{confidence:.6f}") for name, prediction, confidence in rows)])
 
 
+def values_table(rows: Iterable[tuple[str, float]]) -> str:
+    r"""Return the text of a regression's predictions.csv.
+
+    >>> values_table([("0", 1.25)])
+    'name,value\n0,1.25\n'
+    """
+    return csv_text([_VALUE_HEADS, *((name, f"{value:.9g}") for name, value in rows)])
+
+
 def blank_uncertain(rows: Iterable[Predicted], confidences: Iterable[float], threshold: float) -> list[Predicted]:
     """Return rows with an empty class where the confidence, before rounding, is below the threshold."""
     both = zip(rows, confidences, strict=True)
@@ -106,7 +116,10 @@ def parse_predictions(text: str) -> list[Predicted]:
     """Parse predictions.csv; a ValueError names the damaged line."""
     rows = csv.reader(io.StringIO(text, newline=""))
     try:
-        if next(rows, None) != _HEADS:
+        heads = next(rows, None)
+        if heads == _VALUE_HEADS:
+            return [_value(row) for row in rows]
+        if heads != _HEADS:
             raise ValueError("the first line is not name,prediction,confidence")
         return [_prediction(row) for row in rows]
     except (ValueError, csv.Error) as error:
@@ -117,6 +130,12 @@ def _prediction(row: Sequence[str]) -> Predicted:
     if len(row) != 3:
         raise ValueError(f"{len(row)} cells instead of 3")
     return unescape_cell(row[0]), unescape_cell(row[1]), float(row[2])
+
+
+def _value(row: Sequence[str]) -> Predicted:
+    if len(row) != 2:
+        raise ValueError(f"{len(row)} cells instead of 2")
+    return unescape_cell(row[0]), str(float(row[1])), nan
 
 
 def read_text(path: Path) -> str:

@@ -25,11 +25,13 @@ from paretoda.io.files import atomic_file
 from paretoda.run.export.program import Program
 
 TOLERANCE = 1e-5
-"""Largest difference of probabilities; of logits, relative to the largest of them where it is above 1."""
+"""Largest difference of probabilities; of logits and values, relative to the largest of them where it is above 1."""
 _BATCHES = (1, 2, 5)
 Format = Literal["onnx", "torch"]
 Runner = Callable[[Tensor], Sequence[NDArray[Any]]]
 """Computes the outputs of the file from inputs."""
+_UNBOUNDED = ("logits", "value")
+"""Outputs whose differences are relative to the largest of them."""
 _MISSING = 'writing ONNX files needs further packages: pip install "paretoda[onnx]"'
 _METADATA = "paretoda.json"
 _FATAL = 4
@@ -62,7 +64,7 @@ def compare(program: Program, run: Callable[[Tensor], Sequence[NDArray[Any]]], *
 
 
 def _difference(name: str, one: NDArray[Any], other: NDArray[Any]) -> float:
-    size = max(1.0, float(np.abs(other).max())) if name == "logits" else 1.0
+    size = max(1.0, float(np.abs(other).max())) if name in _UNBOUNDED else 1.0
     found = float(np.abs(one.astype(np.float64) - other).max()) / size if one.shape == other.shape else float("nan")
     if not found <= TOLERANCE:
         raise RunError(

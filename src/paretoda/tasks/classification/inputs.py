@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from paretoda.data import DomainPair, make_pair
+from paretoda.data import DomainPair, PairSettings, make_pair
 from paretoda.data.build_pair import open_source
 from paretoda.data.open.arrays import ArraySamples
 from paretoda.data.open.samples import open_samples
@@ -28,6 +29,9 @@ from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
 from paretoda.tasks.classification.given_run import load_given_run, open_given_run
 from paretoda.tasks.classification.predictor import ClassificationPredictor
 from paretoda.types import Progress
+
+MakePair: TypeAlias = Callable[[Any, Any, PairSettings, Progress | None], DomainPair]
+"""Source, target, settings and progress -> their pair."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +61,12 @@ class ClassificationInputs:
 
 
 def open_inputs(
-    settings: Settings, source: Any, target: Any, device: torch.device, callbacks: Callbacks = NO_CALLBACKS
+    settings: Settings,
+    source: Any,
+    target: Any,
+    device: torch.device,
+    callbacks: Callbacks = NO_CALLBACKS,
+    make: MakePair = make_pair,
 ) -> ClassificationInputs:
     """Open the data, say what the user should know of them, and compute the features of a frozen backbone.
 
@@ -67,10 +76,11 @@ def open_inputs(
         target: Unlabelled data; None: the source stands in their place.
         device: Device of the frozen backbone.
         callbacks: Receive notes, and the progress of checking images and computing features.
+        make: Makes the pair of source and target.
     """
     if settings.from_run is not None:
         return _open_without_source(settings, target, device, callbacks)
-    raw = _open_pair(settings, source, target, callbacks.progress)
+    raw = _open_pair(settings, source, target, callbacks.progress, make)
     for note in raw.notes:
         callbacks.notify(note)
     _check_crops(settings, raw)
@@ -151,17 +161,17 @@ def _check_crops(settings: Settings, raw: DomainPair) -> None:
         )
 
 
-def _open_pair(settings: Settings, source: Any, target: Any, progress: Progress | None) -> DomainPair:
+def _open_pair(settings: Settings, source: Any, target: Any, progress: Progress | None, make: MakePair) -> DomainPair:
     """Open the pair; a source in the target's place may be small, and both get one scaling."""
     wanted = make_pair_settings(settings)
     if target is not None:
-        return make_pair(source, target, wanted, progress)
+        return make(source, target, wanted, progress)
     scaling = wanted.scaling if wanted.scaling == "none" else "source"
     if isinstance(source, list):
         source = open_source(
             source, partial(open_samples, labelled=True, skip_bad=settings.skip_bad, progress=progress)
         )
-    pair = make_pair(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
+    pair = make(source, source, replace(wanted, least_target=2, scaling=scaling), progress)
     return replace(pair, notes=(*pair.notes, NO_TARGET))
 
 
