@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from paretoda import ParetoDAClassifier, ParetoDATransformer, scorer
+from paretoda.estimator import ParetoDAClassifier, ParetoDATransformer, scorer
 
 
 @pytest.fixture
