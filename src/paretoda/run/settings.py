@@ -436,8 +436,7 @@ class Settings(BaseModel):
     @property
     def target_losses(self) -> dict[str, str]:
         """Names of the objectives on the target -> their losses: the first is "target", the others keep their names."""
-        first, *others = self.target_loss.split("+")
-        return {} if first == "none" else {"target": first, **{name: name for name in others}}
+        return name_target_losses(self.target_loss)
 
     def for_data(self, kind: str) -> Settings:
         """Return the settings with the target loss that "auto" means for such data: MCC for features, TCM for images.
@@ -539,6 +538,17 @@ def parse_settings(values: Mapping[str, Any]) -> Settings:
 def settings_of_others(task: str) -> set[str]:
     """Return the settings that only other tasks read."""
     return {name for name, setting in SETTINGS.items() if setting.tasks and task not in setting.tasks}
+
+
+def name_target_losses(composed: str) -> dict[str, str]:
+    """Return the names of the objectives on the target -> their losses: the first is "target", the others keep theirs.
+
+    Examples:
+        >>> name_target_losses("dacs+mic"), name_target_losses("none")
+        ({'target': 'dacs', 'mic': 'mic'}, {})
+    """
+    first, *others = composed.split("+")
+    return {} if first == "none" else {"target": first, **{name: name for name in others}}
 
 
 def parse_size(size: str | None) -> tuple[int, int] | None:

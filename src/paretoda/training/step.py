@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from paretoda.core.problem import Scheme, reads_guide
 from paretoda.distributed.collectives import SINGLE_PROCESS, Processes
 from paretoda.distributed.layers import check_layers
+from paretoda.errors import SettingsError
 from paretoda.gradients import Report, backward
 from paretoda.gradients.fsdp import Sharding, is_sharded
 from paretoda.models.batchnorm import frozen_statistics
@@ -302,14 +303,14 @@ class Step:
 
 
 def _check_teacher(step: Step) -> None:
-    """Raise a `ValueError` where objectives follow a teacher and there is none, or the step cannot have one."""
+    """Raise a `SettingsError` where objectives follow a teacher and there is none, or the step cannot have one."""
     following = [name for name, objective in step.objectives.items() if objective.follows_teacher]
     if following and step.teacher is None:
-        raise ValueError(f"the loss {following[0]!r} follows a teacher: give the step one")
+        raise SettingsError(f"the loss {following[0]!r} follows a teacher: give the step one")
     if following and isinstance(step.scheme, Strategy):
-        raise ValueError("losses that follow a teacher need a scheme that weighs gradients: take --scheme paretoda")
+        raise SettingsError("losses that follow a teacher need a scheme that weighs gradients: take --scheme paretoda")
     if following and step.accumulate > 1:
-        raise ValueError("losses that follow a teacher need the whole batch at once: leave out --accumulate")
+        raise SettingsError("losses that follow a teacher need the whole batch at once: leave out --accumulate")
 
 
 def _check_distributed(step: Step) -> None:

@@ -31,7 +31,7 @@ from paretoda.run.callbacks import NO_CALLBACKS, Callbacks
 from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import predictions_table
 from paretoda.run.result import Run
-from paretoda.run.settings import LABELS, Settings
+from paretoda.run.settings import LABELS, Settings, name_target_losses
 from paretoda.run.task import PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import SEGMENTATION
@@ -76,8 +76,11 @@ _DEFAULTS: Mapping[str, Any] = {
     "schedule": "poly",
     "refresh_every": 100,
 }
-_DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "head_losses": ("source",), "voting": "all"}
-"""Defaults under the scheme 'paretoda': source loss and alignment form one objective, and only it trains the head.
+_TAUGHT = [name for name, make in SEGMENTATION_TARGET_LOSSES.items() if getattr(make, "follows_teacher", False)]
+"""Losses on labels of the averaged teacher."""
+_DEFAULTS_OF_PARETODA: Mapping[str, Any] = {"joined": True, "voting": "all"}
+"""Defaults under the scheme 'paretoda': source loss and alignment form one objective. It trains the head, and so do
+losses on labels, whether a user or the averaged teacher gives them.
 
 The weights hardly change from step to step, and a step that holds them costs half as much.
 """
@@ -132,8 +135,10 @@ class Segmentation(Task[SegmentationInputs, SegmentationPredictor]):
             return {**_DEFAULTS, **DEFAULTS}
         if values.get("scheme", "paretoda") != "paretoda":
             return _DEFAULTS
-        labels = {"head_losses": ("source", LABELS)} if values.get("label_loss") else {}
-        return {**_DEFAULTS, **_DEFAULTS_OF_PARETODA, **labels}
+        losses = name_target_losses(str(values.get("target_loss", _DEFAULTS["target_loss"])))
+        labels = [LABELS] if values.get("label_loss") else []
+        heads = {"head_losses": ("source", *(part for part, name in losses.items() if name in _TAUGHT), *labels)}
+        return {**_DEFAULTS, **_DEFAULTS_OF_PARETODA, **heads}
 
     def check(self, settings: Settings) -> None:
         """Raise ValueError for teachers without 'fda', an unknown label table, or what needs a source beside --from."""
