@@ -11,6 +11,7 @@ from cli.conftest import CLASSES, features
 from cli.processes import SMALL, Inside
 from PIL import Image
 
+from paretoda.cli.options import read_sources
 from paretoda.run.directory.directory import RunDirectory
 
 PAGE = Path(__file__).parents[2] / "docs" / "several-sources.md"
@@ -92,3 +93,17 @@ def test_sources_that_do_not_fit_end_with_one_sentence(folders, monkeypatch, ins
     ended = inside("adapt", "--source", "A", "--source", "B", "--target", "T", "--task", "segmentation", "--out", "run")
     assert (ended.code, "several sources are not for segmentation; give one --source" in ended.err) == (2, True)
     assert len(CLASSES) == 3
+
+
+def test_the_sub_folders_of_a_folder_but_the_target_are_sources(folders, monkeypatch, inside: Inside):
+    assert read_sources([f"{folders}/*"], f"{folders}/T/") == [str(folders / "A"), str(folders / "B")]
+    assert read_sources([f"{folders}/*", "C"], None) == [*(str(folders / name) for name in "ABT"), "C"]
+    assert read_sources(["A"], None) == "A"
+    assert read_sources([], "T") is None
+    monkeypatch.chdir(folders)
+    settings = ["--backbone", "cnn", "--batch-size", "8", "--steps", "2", *QUICK]
+    ended = inside("adapt", "--source", "./*", "--target", "T", "--out", "one", *settings)
+    assert ended.code == 0, ended.err
+    assert "alignment-2" in RunDirectory(Path("one")).read_metrics()[0]["losses"]
+    sentence = inside("adapt", "--source", "nowhere/*", "--target", "T", "--out", "two").sentence
+    assert "nowhere has no sub-folders besides the target; name a folder of domains" in sentence

@@ -32,7 +32,8 @@ _INPUTS = ("source", "target", "target_labels")
 def adapt(  # noqa: PLR0913  (options, not arguments)
     *,
     source: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="labelled data; repeat it for several sources")
+        list[str] | None,
+        typer.Option(metavar="DATA", help="labelled data; repeat it for several sources, or give 'FOLDER/*'"),
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data; labels are not read")] = None,
     target_labels: Annotated[
@@ -51,7 +52,7 @@ def adapt(  # noqa: PLR0913  (options, not arguments)
 ) -> None:
     """Train a model for the target; its labels, if it has any, are never read."""
     given = read_settings({**settings, "preset": preset})
-    inputs = {"source": read_sources(source), "target": target, "target_labels": target_labels}
+    inputs = {"source": read_sources(source, target), "target": target, "target_labels": target_labels}
     values = merge_settings(config, inputs, given)
     silent = rank() > 0
     with Console(quiet=quiet or silent, as_json=json and not silent) as console:

@@ -29,7 +29,8 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
     ] = None,
     *,
     source: Annotated[
-        list[str] | None, typer.Option(metavar="DATA", help="labelled data; repeat it for several sources")
+        list[str] | None,
+        typer.Option(metavar="DATA", help="labelled data; repeat it for several sources, or give 'FOLDER/*'"),
     ] = None,
     target: Annotated[str | None, typer.Option(metavar="DATA", help="unlabelled data")] = None,
     target_labels: Annotated[
@@ -77,7 +78,7 @@ def doctor(  # noqa: PLR0913  (options, not arguments)
         else:
             errors = _examine_pair(
                 console,
-                read_sources(source),
+                read_sources(source, target),
                 target,
                 target_labels,
                 task=task,

@@ -11,7 +11,7 @@ from typing import Annotated, Any, get_origin
 import typer
 
 from paretoda.core.options import unknown
-from paretoda.errors import SettingsError
+from paretoda.errors import DataError, SettingsError
 from paretoda.run.settings import SETTINGS, Setting
 from paretoda.tasks import TASKS
 
@@ -53,9 +53,28 @@ def split(text: str | None) -> tuple[str, ...]:
     return tuple(part.strip() for part in (text or "").split(",") if part.strip())
 
 
-def read_sources(given: Sequence[str] | None) -> str | list[str] | None:
-    """Return the sources of a repeated option: the only one, a list of several, or None without any."""
-    return list(given) if given and len(given) > 1 else given[0] if given else None
+def read_sources(given: Sequence[str] | None, target: str | None) -> str | list[str] | None:
+    """Return the sources of a repeated option: the only one, a list of several, or None without any.
+
+    Args:
+        given: What the user wrote; "FOLDER/*" stands for the sub-folders of a folder of domains.
+        target: The target, which is no source where it is one of these sub-folders.
+
+    Raises:
+        DataError: There are no such sub-folders.
+    """
+    found = [place for one in given or () for place in (_list_domains(one, target) if one.endswith("/*") else [one])]
+    return found if len(found) > 1 else found[0] if found else None
+
+
+def _list_domains(pattern: str, target: str | None) -> list[str]:
+    """Return the sub-folders of "FOLDER/*" in order, without the target."""
+    folder = Path(pattern.removesuffix("/*")).expanduser()
+    other = None if target is None else Path(target).expanduser().resolve()
+    found = [place for place in sorted(folder.glob("*")) if place.is_dir() and not place.name.startswith(".")]
+    if not (domains := [str(place) for place in found if place.resolve() != other]):
+        raise DataError(f"--source {pattern}: {folder} has no sub-folders besides the target; name a folder of domains")
+    return domains
 
 
 def parse_numbers(option: str, parts: Sequence[str]) -> tuple[float, ...]:
