@@ -33,8 +33,10 @@ TINY = {
 }
 ONE_LOSS = "metaalign pairs .* but the losses are|choose a method or a target loss as well"
 """Strategies of several losses, where there is none beside the source's."""
+NO_TEACHER = "^losses that follow a teacher need a scheme"
+"""Strategies, which take more than one look at a batch."""
 REFUSED = {
-    "classification": re.compile(f"{ONE_LOSS}|take --scheme linear, mgda or paretoda$"),
+    "classification": re.compile(f"{ONE_LOSS}|{NO_TEACHER}|take --scheme linear, mgda or paretoda$"),
     "segmentation": re.compile(r"take --scheme linear, mgda or paretoda$|for --task classification, not for"),
     "regression": re.compile(r"take --scheme linear, mgda or paretoda$|for --task classification, not for"),
 }

@@ -40,9 +40,12 @@ REASONS = {
         "maps variant tcm running",
         "rows variant tcm of the whole target",
     ],
+    "what the head does against the entropy": ["rows alignment mme"],
     "the disagreement of the classifiers": ["maps variant clan detached"],
 }
 """What in a formula is a constant, although it is made of what is differentiated -> the objectives that have it."""
+OWN_BACKWARD = ("rows alignment rsd",)
+"""Objectives with a backward pass of their own, into which `Held` cannot look; they have no constants."""
 CONSTANTS = [name for names in REASONS.values() for name in names]
 SLOW = ("tat", "tat released", "gsp", "tpn", "mcd", "clan enlarged")
 """Dozens of passes inside one value, five values for each of five parts."""
@@ -116,14 +119,16 @@ def directions(tensors, seed):
 @each
 def test_the_gradient_is_that_of_the_formula(world, kind, name):
     objective, source, target, head = made(world, kind, name)
-    differing = []
+    differing, case = [], f"{world} {kind} {name}"
     for seed, (part, tensors) in enumerate(parts(source, target, head).items()):
         value, along = loss_of(objective, source, target, head, part), directions(tensors, seed)
         slope, by_formula, bare = slopes(value, tensors, along)
+        if case in OWN_BACKWARD:
+            by_formula = bare
         assert by_formula == pytest.approx(slope, rel=1e-5, abs=1e-8), part
         if bare != pytest.approx(slope, rel=1e-5, abs=1e-8):
             differing.append(part)
-    assert bool(differing) == (f"{world} {kind} {name}" in CONSTANTS), differing
+    assert bool(differing) == (case in CONSTANTS), differing
 
 
 @each

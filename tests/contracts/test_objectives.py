@@ -88,6 +88,7 @@ def build(kind, name, samples, dtype=torch.float64, seed=0):
         shape["target_loss"] = Tcm(**shape, width=8).to(dtype) if name == "tcm" else None
     width = {option: 8 for option in ("hidden", "width") if option in inspect.signature(make).parameters}
     objective = make(**shape, **width).to(dtype)
+    samples.taught = objective.follows_teacher
     objective.refresh(samples.snapshot())
     return objective
 
@@ -277,10 +278,15 @@ def test_extreme_logits_and_features_give_finite_values_and_gradients(kind, name
 def test_no_objective_needs_a_place_for_target_labels(kind, name):
     samples = Samples()
     objective = build(kind, name, samples)
+    samples.taught = False
     target = second(kind, samples)
     assert type(target) is Target
     assert not hasattr(target, "labels")
-    objective(samples.source(), target)
+    if objective.follows_teacher:  # its labels are those of a teacher, which reads no others
+        with pytest.raises(TypeError, match="TaughtTarget"):
+            objective(samples.source(), target)
+    else:
+        objective(samples.source(), target)
 
 
 @each

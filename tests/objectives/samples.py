@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from paretoda.types import Model, Snapshot, Source, Target
+from paretoda.types import Model, Snapshot, Source, Target, TaughtTarget
 
 
 class Samples:
@@ -18,6 +18,7 @@ class Samples:
             return torch.randn(*shape, generator=generator, dtype=dtype)
 
         self.classes, self.features = classes, features
+        self.taught = False
         self.encoder, self.head = nn.Linear(5, features).to(dtype), nn.Linear(features, classes).to(dtype)
         for parameter in [*self.encoder.parameters(), *self.head.parameters()]:
             parameter.data = draw(*parameter.shape)
@@ -40,7 +41,8 @@ class Samples:
         return Source(*self._parts("source", order), head=self.head, labels=labels)
 
     def target(self, order=None):
-        return Target(*self._parts("target", order), head=self.head)
+        target = Target(*self._parts("target", order), head=self.head)
+        return teach(target, target.index % self.classes) if self.taught else target
 
     def held_out(self, order=None):
         return Target(*self._parts("held_out", order))
@@ -58,6 +60,13 @@ class Samples:
 
     def heads(self):
         return list(self.head.parameters())
+
+
+def teach(target, labels):
+    """The same target with a teacher's labels, which count more and more from sample to sample."""
+    weights = torch.ones_like(labels, dtype=target.logits.dtype) * (1 + target.index.view(-1, *[1] * (labels.ndim - 1)))
+    given = {name: value for name, value in vars(target).items() if value is not None}
+    return TaughtTarget(**given, labels=labels, weights=weights)
 
 
 def source_of(features, logits, labels=None):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+from objectives.samples import teach
 from torch import nn
 
 from paretoda.objectives.segmentation.pixel_objective import pixel_rows
@@ -54,6 +55,7 @@ class Scenes:
             coarse = torch.randint(0, classes, (images, 4, 5)).repeat_interleave(8, 1).repeat_interleave(8, 2)
             self.labels = coarse.masked_fill(torch.rand(images, 32, 40) < 0.1, IGNORE)
         self.features, self.classes = features, classes
+        self.taught = False
 
     def _parts(self, inputs):
         found = self.model.encoder(inputs)
@@ -64,7 +66,8 @@ class Scenes:
         return Source(*self._parts(self.inputs), labels=self.labels if labels is None else labels)
 
     def target(self):
-        return Target(*self._parts(self.shifted))
+        target = Target(*self._parts(self.shifted))
+        return teach(target, self.labels.where(self.labels != IGNORE, 0)) if self.taught else target
 
     def batch(self):
         return self.source(), self.target()

@@ -74,6 +74,7 @@ def build(kind, name, scenes):
     else:
         narrow = {option: 8 for option in ("hidden", "width") if option in inspect.signature(make).parameters}
         objective = make(**shape, **narrow).double()
+    scenes.taught = objective.follows_teacher
     objective.advance(0.7)
     objective.refresh(scenes.snapshot())
     return objective
