@@ -38,6 +38,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         options: tuple[str, ...] = (),
         voting: str | None = None,
         every: int | None = None,
+        teacher_decay: float = 0.99,
         average: float | None = None,
         calibrate: bool | None = None,
         bottleneck: int = 256,
@@ -82,6 +83,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.options = options
         self.voting = voting
         self.every = every
+        self.teacher_decay = teacher_decay
         self.average = average
         self.calibrate = calibrate
         self.bottleneck = bottleneck

@@ -115,7 +115,11 @@ class Settings(BaseModel):
         None, "steps between two updates of the weights; 5 for 'paretoda', 1 for others", ge=1, le=_MANY
     )
     teacher_decay: float = _setting(
-        0.99, "share of the averaged teacher that a step keeps, for losses that follow one", ge=0, lt=1
+        0.99,
+        "share of the averaged teacher that a step keeps, for losses that follow one",
+        ge=0,
+        lt=1,
+        task=(_CLASSIFICATION, _SEGMENTATION),
     )
     average: float | None = _setting(
         None,

@@ -133,6 +133,7 @@ def test_predictions_far_beyond_the_values_of_the_source_are_reported():
         ({"scheme": "metaalign"}, "for --task classification"),
         ({"class_balanced": True}, "--class-balanced: only for --task classification$"),
         ({"members": 2}, "--members: only for --task classification$"),
+        ({"teacher_decay": 0.9}, "--teacher-decay: only for --task classification or segmentation$"),
         ({"levels": 2}, "--levels: only for --task segmentation$"),
         ({"from_run": "RUN"}, "--from is not for regression"),
         ({"label_loss": True}, "--target-labels is not for regression"),
