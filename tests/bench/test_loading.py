@@ -119,7 +119,7 @@ def test_missing_files_and_folders_are_told(tmp_path, monkeypatch):
 
 
 def test_the_embedded_suite_needs_no_files(tmp_path):
-    embedded = ("digits", "driving", "driving-tilted", "turned-digits", "diabetes")
+    embedded = ("digits", "digits-sources", "driving", "driving-tilted", "turned-digits", "diabetes")
     assert not any(needs_files(task) for name in embedded for task in SUITES[name].tasks.values())
     assert all(needs_files(task) for name in SUITES if name not in embedded for task in SUITES[name].tasks.values())
     loaded = load_task(SUITES["digits"].tasks["printed-handwritten"], None, tmp_path)
