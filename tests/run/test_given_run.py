@@ -47,7 +47,7 @@ def test_the_model_is_adapted_to_the_target_without_its_source(given, arrays, re
     run = adapt(target=x, from_run=given, **{**rest, "steps": 60})
     before = load_given_run(str(given))
     assert accuracy(run, x, y) > accuracy(before, x, y) + 0.1
-    assert set(run.history[0]["losses"]) == {"target", "centroids"}
+    assert set(run.history[0]["losses"]) == {"target", "propagation"}
     assert run.classes == tuple(CLASSES)
     # The head says what the classes are, and stays; the encoder learns where the target has them.
     for name, tensor in run.model.model.state_dict().items():
@@ -113,7 +113,7 @@ def test_a_few_labels_of_the_target_train_as_well(arrays, given):
     x, z = arrays[2], arrays[3]
     few = np.concatenate([np.flatnonzero(z == label)[:4] for label in range(3)])
     run = adapt(target=x, from_run=given, target_labels=(x[few], z[few], CLASSES), **QUICK)
-    assert set(run.history[0]["losses"]) == {"target", "centroids", "labels"}
+    assert set(run.history[0]["losses"]) == {"target", "propagation", "labels"}
 
 
 def test_the_estimators_fit_the_target_alone(arrays, given, rest):
@@ -146,7 +146,7 @@ def test_images_are_read_as_the_given_run_reads_them(tmp_path, frozen):
 
 
 @pytest.mark.parametrize("scheme", SCHEMES)
-@pytest.mark.parametrize("loss", ["aad", "im+centroids"])
+@pytest.mark.parametrize("loss", ["aad", "im+centroids", "mean-teacher"])
 def test_every_scheme_trains_without_a_source(given, arrays, scheme, loss):
     run = adapt(target=arrays[2], from_run=given, target_loss=loss, scheme=scheme, **{**QUICK, "steps": 2})
     assert len(run.history) == 2
@@ -161,7 +161,7 @@ def test_every_scheme_trains_without_a_source(given, arrays, scheme, loss):
         ({"select": "im+dev"}, "'dev' scores by labels of a source"),
         ({"scaling": "joint"}, "--scaling is per-domain, or source"),
         ({"bottleneck": 16, "frozen": True}, "leave out --frozen, --bottleneck"),
-        ({"loss_weights": (1, 1, 1), "scheme": "linear"}, "3 numbers for the losses target, centroids"),
+        ({"loss_weights": (1, 1, 1), "scheme": "linear"}, "3 numbers for the losses target, propagation"),
     ],
 )
 def test_settings_that_need_a_source_are_refused(given, arrays, settings, message):

@@ -30,8 +30,8 @@ from paretoda.tasks.classification.predictor import ClassificationPredictor, loa
 from paretoda.training.strategies import STRATEGIES
 from paretoda.types import Progress
 
-DEFAULTS: Mapping[str, Any] = {"method": "source-only", "target_loss": "im+centroids", "head_losses": ()}
-"""Settings of a run that begins with another one, where the user gives no others (SHOT by Liang et al., 2020)."""
+DEFAULTS: Mapping[str, Any] = {"method": "source-only", "target_loss": "mcc+propagation", "head_losses": ()}
+"""Settings of a run that begins with another one, where the user gives no others (docs/source-free.md)."""
 BEGUN: Mapping[str, Mapping[str, Any]] = {
     name: {"start": 0.0, "full": 0.0} for name in ("aad", "centroids", "propagation", "mixup")
 }
