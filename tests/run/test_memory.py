@@ -32,6 +32,7 @@ CIRCUMSTANCE = {
     "scheme metaalign": {"scheme": "metaalign"},
     "scheme auxilearn": {"scheme": "auxilearn"},
     "scheme hypernetwork": {"scheme": "hypernetwork"},
+    "scheme pga": {"scheme": "pga"},
     "feature data": {},
     "frozen": {"frozen": True},
     "task segmentation": {"task": "segmentation"},

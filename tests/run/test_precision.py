@@ -28,7 +28,7 @@ def test_every_method_trains_in_bf16(method):
     assert all(tensor.isfinite().all() for tensor in step.modules().state_dict().values())
 
 
-WHOLE_SET = ("none", "tcm", "propagation", "aad", "mixup")
+WHOLE_SET = ("none", "tcm", "propagation", "aad", "mixup", "centroids")
 """Run above, or with the whole sets that they read, below."""
 
 
@@ -45,7 +45,12 @@ def test_every_target_loss_trains_in_bf16(loss):
 @pytest.mark.parametrize("precision", ["bf16", "16"])
 @pytest.mark.parametrize(
     "settings",
-    [*({"guide": name} for name in GUIDES), {"target_loss": "tcm+propagation"}, {"target_loss": "aad+mixup"}],
+    [
+        *({"guide": name} for name in GUIDES),
+        {"target_loss": "tcm+propagation"},
+        {"target_loss": "aad+mixup"},
+        {"target_loss": "im+centroids"},
+    ],
     ids=str,
 )
 def test_every_guide_and_whole_set_loss_trains_in_half_precision(settings, precision):
