@@ -30,6 +30,7 @@ from paretoda.objectives.target.centroids import Centroids
 from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.mixup import Mixup
+from paretoda.objectives.target.novelty import Novelty
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective
@@ -72,6 +73,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "aad": Aad,
     "centroids": Centroids,
     "mixup": Mixup,
+    "novelty": Novelty,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
 
@@ -191,6 +193,7 @@ __all__ = [
     "Mixup",
     "Mme",
     "NeighbourGuide",
+    "Novelty",
     "Options",
     "Propagation",
     "PrototypeGuide",

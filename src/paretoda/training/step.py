@@ -17,6 +17,7 @@ from paretoda.distributed.layers import check_layers
 from paretoda.gradients import Report, backward
 from paretoda.gradients.fsdp import Sharding, is_sharded
 from paretoda.models.batchnorm import frozen_statistics
+from paretoda.objectives.parts.label_sets import LabelSetWeights
 from paretoda.schemes.linear import Linear
 from paretoda.training.forward import (
     Encoding,
@@ -53,6 +54,7 @@ class Step:
         processes: Processes that each call the step with their own samples; `docs/processes.md` says what is equal.
         sync_bn: Whether the encoder's BatchNorm layers then use the statistics of all processes together.
         accumulate: Number of micro-batches in which a batch passes through the encoder.
+        weights: Weights of samples and classes where the label sets of the domains differ; None: they are the same.
 
     Raises:
         ValueError: The parts do not fit together; the message says what to change.
@@ -84,6 +86,7 @@ class Step:
     processes: Processes = SINGLE_PROCESS
     sync_bn: bool = True
     accumulate: int = 1
+    weights: LabelSetWeights | None = None
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -115,6 +118,8 @@ class Step:
         parts: dict[str, nn.Module] = {"model": self.model, **{f"objective-{k}": v for k, v in self.objectives.items()}}
         if self.guide is not None:
             parts["guide"] = self.guide
+        if self.weights is not None:
+            parts["weights"] = self.weights
         return nn.ModuleDict(parts)
 
     @property
@@ -134,6 +139,8 @@ class Step:
             due: Whether all are due; otherwise only those that ask for it themselves.
         """
         snapshot = cache(take)
+        if self.weights is not None and due:
+            self.weights.refresh(snapshot())
         for part in self.parts:
             if part.needs_refresh(due=due):
                 part.refresh(snapshot())
@@ -146,6 +153,8 @@ class Step:
         """Set every schedule to this share of the training, 0..1."""
         for objective in self.parts:
             objective.advance(progress)
+        if self.weights is not None:
+            self.weights.advance(progress)
         set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress, self.decay))
 
     def __call__(self, batch: Batch) -> Report:
@@ -178,6 +187,7 @@ class Step:
             guide_loss = None
             if self.guide is not None and self.wants_guide:
                 ahead, guide_pass = encode_guide(self, batch)
+                ahead = ahead if self.weights is None else self.weights.weigh_guide(ahead)
                 guide_loss = self.guide(source, ahead)
                 features.append(guide_pass)
             private = self._private_losses(source, target)
@@ -229,12 +239,11 @@ class Step:
             target, few = target[: len(batch.target)], target[len(batch.target) :]
             index = torch.arange(len(few), device=few.device)
             labelled = LabelledTarget(few, head(few), index, batch.labelled, head, labels=batch.target_labels)
-        return (
-            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels),
-            Target(target, head(target), target_index, batch.target, head, more(target)),
-            labelled,
-            passes,
-        )
+        ours = Source(source, head(source), source_index, batch.source, head, more(source), labels=labels)
+        theirs = Target(target, head(target), target_index, batch.target, head, more(target))
+        if self.weights is not None:
+            ours, theirs = self.weights.weigh(ours, theirs)
+        return ours, theirs, labelled, passes
 
     @property
     def encoding(self) -> Encoding:

@@ -166,13 +166,16 @@ class NeighbourGuide(Objective):
         return f"k={self.k}"
 
 
-def agreement_cross_entropy(logits: Tensor, one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def agreement_cross_entropy(
+    logits: Tensor, one: Tensor, other: Tensor, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy over the samples whose two labels agree, and their share; 0 where there are none.
 
     Args:
         logits: Logits, shape (n, K).
         one: Labels, shape (n,).
         other: Other labels, shape (n,).
+        weights: How much each sample counts, shape (n,); None: all the same.
 
     Examples:
         >>> loss, share = agreement_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([0, 2]))
@@ -181,7 +184,8 @@ def agreement_cross_entropy(logits: Tensor, one: Tensor, other: Tensor) -> tuple
     """
     agree = (one == other).to(logits.dtype)
     losses = functional.cross_entropy(logits, one, reduction="none")
-    return (agree * losses).sum() / agree.sum().clamp(min=1), agree.mean()
+    counted = agree if weights is None else agree * weights.to(agree)
+    return (counted * losses).sum() / counted.sum().clamp(min=1), agree.mean()
 
 
 class AgreementGuide(Objective):
@@ -221,7 +225,7 @@ class AgreementGuide(Objective):
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target` whose labels agree."""
         one, other = self.prototypes.labels(target.features), self.neighbours.labels(target.features)
-        loss, self.share = agreement_cross_entropy(target.logits, one, other)
+        loss, self.share = agreement_cross_entropy(target.logits, one, other, target.weights)
         return loss
 
     def refresh(self, snapshot: Snapshot) -> None:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.growth import Growth, check_strength
-from paretoda.objectives.parts.neighbours import Bank, find_mutual, find_nearest
+from paretoda.objectives.parts.neighbours import Bank, find_nearest, propagate, weigh_neighbours
 from paretoda.types import Objective, Snapshot, Source, Target
 
 _DOUBTFUL, _SOUND = 0.35, 0.5
@@ -20,45 +20,6 @@ _COUNTED = 0.05
 """A labelled target sample counts as much as this share of a class of the source, in selective pseudo-labels."""
 _CLASS = 3
 """A class has at least so many times k samples in the target, on average."""
-
-
-def propagate(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: int) -> Tensor:
-    """Average the predictions repeatedly with those of neighbours; each round keeps half of a sample's own.
-
-    Args:
-        predictions: Probabilities, shape (n, K).
-        places: Positions of the neighbours of each sample, shape (n, k).
-        shares: Weights of the neighbours in the average, shape (n, k), with sums of at most 1; the sample itself has
-            the remaining weight.
-        rounds: Number of rounds.
-
-    Returns:
-        Probabilities, shape (n, K).
-
-    Examples:
-        >>> pair = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-        >>> propagate(pair, torch.tensor([[1], [0]]), torch.ones(2, 1), rounds=1)
-        tensor([[0.5000, 0.5000],
-                [0.5000, 0.5000]])
-    """
-    own = 1 - shares.sum(1, keepdim=True)
-    for _ in range(rounds):
-        neighbours = (shares.unsqueeze(2) * predictions[places]).sum(1) + own * predictions
-        predictions = (predictions + neighbours) / 2
-    return predictions
-
-
-def weigh_neighbours(places: Tensor) -> Tensor:
-    """Equal weights of the neighbours that choose each other, 0 for the others and for the sample itself.
-
-    Args:
-        places: Positions of the neighbours of each sample, shape (n, k); the sample itself where there are fewer.
-
-    Returns:
-        Shape (n, k), with sums of at most 1.
-    """
-    others = places != torch.arange(len(places), device=places.device).unsqueeze(1)
-    return (find_mutual(places) & others) / others.sum(1, keepdim=True).clamp(min=1)
 
 
 def sharpen_to(probabilities: Tensor, confidence: float) -> Tensor:
@@ -152,6 +113,7 @@ class Propagation(Objective):
         1.0986
     """
 
+    label_sets = ("closed", "partial", "open")
     common = True
     trust: Tensor
     """How far the labels are used, 0 to 1; NaN until it has been measured."""
@@ -184,8 +146,10 @@ class Propagation(Objective):
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the strength times the mean weighted cross-entropy of the batch."""
         wanted = self.wanted()[target.index]
-        loss: Tensor = -self.strength * (wanted * target.logits.log_softmax(1)).sum(1).mean()
-        return loss
+        losses = -(wanted * target.logits.log_softmax(1)).sum(1)
+        if target.weights is not None:
+            losses = losses * target.weights.to(losses)
+        return self.strength * losses.mean()
 
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""
