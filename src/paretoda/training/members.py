@@ -87,7 +87,7 @@ class Members(Step):
         def view(index: int) -> Snapshot:
             return member_snapshot(take(), index, self.steps[index].model)
 
-        if self.weights is not None and due:
+        if self.weights is not None and self.weights.needs_refresh(due=due):
             self.weights.refresh(take())
         for same in zip(*(step.parts for step in self.steps), strict=True):
             first, *others = same

@@ -139,7 +139,7 @@ class Step:
             due: Whether all are due; otherwise only those that ask for it themselves.
         """
         snapshot = cache(take)
-        if self.weights is not None and due:
+        if self.weights is not None and self.weights.needs_refresh(due=due):
             self.weights.refresh(snapshot())
         for part in self.parts:
             if part.needs_refresh(due=due):

@@ -23,7 +23,7 @@ UNKNOWN = "unknown"
 _NEIGHBOURS, _ROUNDS = 20, 10
 """Neighbours of a sample, and rounds of averaging over them, that novelty is spread with."""
 _START = 0.1
-"""Share of the training before which all weights are 1: an untrained model knows neither classes nor novelty."""
+"""Share of the training before which nothing is weighed: an untrained model knows neither classes nor novelty."""
 
 
 def class_weights(probabilities: Tensor) -> Tensor:
@@ -57,20 +57,29 @@ def find_space(snapshot: Snapshot) -> Tensor:
 
 
 class LabelSetWeights(nn.Module, ABC):
-    """Weights that follow from what the model makes of the whole target; all are 1 until it has been trained a little."""
+    """Weights that follow from what the model makes of the whole target, once it has been trained a little."""
+
+    learned: Tensor
+    """Whether the weights have been computed."""
 
     def __init__(self) -> None:
         super().__init__()
         self.trained = False
+        self.register_buffer("learned", torch.tensor(False))
 
     def advance(self, progress: float) -> None:
         """Note the share of the training, 0..1; called once before every step."""
         self.trained = progress >= _START
 
+    def needs_refresh(self, *, due: bool) -> bool:
+        """Return whether to refresh them now: when refreshes are due, and as soon as the model is trained a little."""
+        return due or (self.trained and not bool(self.learned))
+
     def refresh(self, snapshot: Snapshot) -> None:
         """Compute the weights anew."""
         if self.trained:
             self._learn(snapshot)
+            self.learned.fill_(True)
 
     @abstractmethod
     def _learn(self, snapshot: Snapshot) -> None:
@@ -88,7 +97,8 @@ class LabelSetWeights(nn.Module, ABC):
 class ClassWeights(LabelSetWeights):
     """Weights of the source's classes, for a target that may lack some of them.
 
-    Source samples weigh as much as their class, and the target carries the weights of the classes.
+    Source samples weigh as much as their class, and the target carries the weights of the classes. All are 1 until the
+    model has been trained a little.
 
     Args:
         classes: Number of classes K.
@@ -127,7 +137,8 @@ class KnownWeights(LabelSetWeights):
     """Weights of target samples, for a target that may have classes of its own: how known each sample looks.
 
     The novelties are averaged with those of neighbours in the target, because samples of a new class lie together, and
-    split in two: samples near the mean of the higher group do not count. Neighbours are those of `find_space`.
+    split in two: samples near the mean of the higher group do not count. Neighbours are those of `find_space`. No
+    target sample counts until the model has been trained a little: what is sure of everything finds nothing new.
 
     Examples:
         >>> from types import SimpleNamespace
@@ -162,15 +173,17 @@ class KnownWeights(LabelSetWeights):
 
     def weigh(self, source: Source, target: Target) -> tuple[Source, Target]:
         """Return the source as it is, and the target with the weights of its samples."""
+        if not self.learned:
+            return source, replace(target, weights=target.features.new_zeros(len(target.index)))
         return source, _with_weights(target, self.target)
 
     def weigh_guide(self, held_out: Target) -> Target:
         """Return the held-out target samples with their weights."""
-        return _with_weights(held_out, self.held_out)
+        return _with_weights(held_out, self.held_out) if self.learned else held_out
 
 
 def _with_weights(target: Target, bank: Bank) -> Target:
-    return replace(target, weights=bank()[target.index].squeeze(1)) if len(bank.rows) else target
+    return replace(target, weights=bank()[target.index].squeeze(1))
 
 
 def make_label_set_weights(label_sets: str, classes: int) -> LabelSetWeights | None:

@@ -45,7 +45,8 @@ def class_confusion(
     if weights is not None:
         log_weights = log_weights + weights.to(log_y).clamp(min=_LEAST).log().unsqueeze(1)
     log_kept = (log_weights + 2 * log_y).logsumexp(0) - (log_weights + log_y).logsumexp(0)
-    return weighted_mean(-log_kept.expm1(), class_weights)
+    confusion = weighted_mean(-log_kept.expm1(), class_weights)
+    return confusion if weights is None else weights.mean().to(confusion) * confusion
 
 
 class Mcc(Objective):

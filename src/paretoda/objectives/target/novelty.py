@@ -30,18 +30,17 @@ def divergence_from_uniform(logits: Tensor) -> Tensor:
 class Novelty(Objective):
     """Divergence of the target's predictions from undecided ones, for the samples that look new.
 
-    A sample counts as far as its weight is below 1 (`KnownWeights`, docs/label-sets.md). Losses that make all
-    predictions certain would otherwise also make those of unknown classes certain.
+    A sample with weight w (`KnownWeights`, docs/label-sets.md) counts as max(0, 1 - 2w): only what looks more new than
+    known. Losses that make all predictions certain would otherwise make those of unknown classes certain as well. At
+    full strength the loss takes known samples along.
 
     Args:
         features: Width of the features (not used).
         classes: Number of classes (not used).
         strength: Factor of the value and the gradient at full strength.
-        start: Share of the training before which the loss is not used.
-        full: Share of the training from which the strength is full; it grows linearly from `start`.
 
     Raises:
-        ValueError: The strength is negative, or the shares are not in order.
+        ValueError: The strength is not positive.
 
     Examples:
         >>> import torch
@@ -59,19 +58,17 @@ class Novelty(Objective):
         features: int,  # noqa: ARG002
         classes: int,  # noqa: ARG002
         *,
-        strength: float = 1.0,
-        start: float = 0.1,
-        full: float = 0.3,
+        strength: float = 0.1,
     ) -> None:
         super().__init__()
         check_strength(strength)
-        self.whole, self.growth, self.strength = strength, Growth(start, full), strength
+        self.whole, self.growth, self.strength = strength, Growth(start=0.1, full=0.3), strength
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the strength times the mean divergence, weighted by how new the samples look."""
         losses = divergence_from_uniform(target.logits)
         if target.weights is not None:
-            losses = losses * (1 - target.weights.to(losses))
+            losses = losses * (1 - 2 * target.weights.to(losses)).clamp(min=0)
         return self.strength * losses.mean()
 
     def advance(self, progress: float) -> None:
@@ -80,4 +77,4 @@ class Novelty(Objective):
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
-        return f"strength={self.whole}, start={self.growth.start}, full={self.growth.full}"
+        return f"strength={self.whole}"

@@ -97,6 +97,8 @@ class Propagation(Objective):
         k: Largest number of neighbours; fewer where the target has less than 3 k samples per class.
         rounds: Number of propagation rounds.
         selective: Weight of the selective pseudo-labels in the vote, 0 to 1; 0: the predictions vote alone.
+        balanced: Whether selective pseudo-labels trust as many samples of each class; not where the target may lack
+            classes.
         strength: Factor of the value and the gradient at full strength.
         start: Share of the training before which the predictions are not used.
         full: Share of the training from which the strength is full; it grows linearly from `start`.
@@ -126,6 +128,7 @@ class Propagation(Objective):
         k: int = 10,
         rounds: int = 10,
         selective: float = 0.5,
+        balanced: bool = True,
         strength: float = 1.0,
         start: float = 0.2,
         full: float = 0.4,
@@ -137,7 +140,7 @@ class Propagation(Objective):
             raise ValueError(f"selective is a weight from 0 to 1, got {selective}")
         check_strength(strength)
         self.k, self.rounds, self.whole, self.growth = k, rounds, strength, Growth(start, full)
-        self.selective, self.strength, self.trained = selective, strength, True
+        self.selective, self.balanced, self.strength, self.trained = selective, balanced, strength, True
         self.wanted = Bank(classes)
         self.graph = Bank(k)
         self.selected = Bank(classes)
@@ -182,7 +185,7 @@ class Propagation(Objective):
             source, labels = torch.cat(list(snapshot.source_inputs())), snapshot.source.labels
             if snapshot.labelled is not None:
                 source, labels = _add_labelled(source, labels, *snapshot.labelled, classes)
-            self.selected.replace(_label_selectively(source, labels, target, classes))
+            self.selected.replace(_label_selectively(source, labels, target, classes, self.balanced))
 
     def _vote(self, predictions: Tensor) -> Tensor:
         """Return the mean of the voters, shape (n, K)."""
@@ -222,10 +225,13 @@ def _add_labelled(
     )
 
 
-def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int) -> Tensor:
+def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int, balanced: bool) -> Tensor:
     from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
     most = max(_COMPONENTS, _COMPONENTS_PER_CLASS * classes)
     views = spl.halve_components(min(source.shape[1], most), classes)
-    return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))
+    found = spl.label_selectively(
+        rows, answers.astype(np.int64), points, classes, components=views, balanced=balanced
+    )
+    return torch.from_numpy(found)
