@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.neighbours import Bank
+from paretoda.objectives.parts.weights import weighted_mean
 from paretoda.types import Objective, Snapshot, Source, Target
 
 _AT_ONCE = 1024
@@ -49,6 +50,18 @@ def nearest_prototype(features: Tensor, prototypes: Tensor) -> Tensor:
     return similarity.masked_fill(prototypes.isnan().any(1), -math.inf).argmax(1)
 
 
+def labels_cross_entropy(target: Target, labels: Tensor) -> Tensor:
+    """Mean cross-entropy of target samples to these labels, by the weights of the samples where they have some.
+
+    Args:
+        target: Target samples.
+        labels: Labels, shape (n,).
+    """
+    if target.weights is None:
+        return functional.cross_entropy(target.logits, labels)
+    return weighted_mean(functional.cross_entropy(target.logits, labels, reduction="none"), target.weights)
+
+
 class PrototypeGuide(Objective):
     """Cross-entropy of held-out predictions to the class of the nearest source prototype.
 
@@ -68,6 +81,8 @@ class PrototypeGuide(Objective):
         tensor([2, 1, 0])
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:  # noqa: ARG002
         super().__init__()
         self.classes = classes
@@ -80,7 +95,7 @@ class PrototypeGuide(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target`."""
-        return functional.cross_entropy(target.logits, self.labels(target.features))
+        return labels_cross_entropy(target, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Store the class means of the whole source."""
@@ -133,6 +148,8 @@ class NeighbourGuide(Objective):
         tensor([0, 1, 2])
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(
         self,
         features: int,
@@ -154,7 +171,7 @@ class NeighbourGuide(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target`."""
-        return functional.cross_entropy(target.logits, self.labels(target.features))
+        return labels_cross_entropy(target, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Store features and predictions of the whole training part of the target."""
@@ -208,6 +225,8 @@ class AgreementGuide(Objective):
         >>> bool(guide(source, target) > 0), guide.share.item()
         (True, 1.0)
     """
+
+    label_sets = ("closed", "partial", "open")
 
     def __init__(
         self,

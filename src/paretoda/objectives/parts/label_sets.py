@@ -1,8 +1,7 @@
-"""Weights for label sets that differ: of the source's classes where the target may lack some, of target samples where
-the target may have classes of its own.
+"""Weights for label sets that differ: of the source's classes, or of the target's samples.
 
-A step asks for them before its objectives see the batch; the objectives that can read weights say so by their
-`label_sets`.
+The target may lack classes of the source ("partial") or have classes of its own ("open"). A step asks for the weights
+before its objectives see the batch; the objectives that can read them say so by their `label_sets`.
 """
 
 from __future__ import annotations
@@ -195,4 +194,3 @@ def make_label_set_weights(label_sets: str, classes: int) -> LabelSetWeights | N
     """
     makers: dict[str, Callable[[], LabelSetWeights]] = {"partial": lambda: ClassWeights(classes), "open": KnownWeights}
     return makers[label_sets]() if label_sets in makers else None
-

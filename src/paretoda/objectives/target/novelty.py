@@ -1,4 +1,4 @@
-"""Novelty: target samples that look new get undecided predictions, so that a threshold can tell them from the others."""
+"""Novelty: target samples that look new get undecided predictions, so that a threshold can tell them apart."""
 
 from __future__ import annotations
 

@@ -152,7 +152,8 @@ class Propagation(Objective):
         losses = -(wanted * target.logits.log_softmax(1)).sum(1)
         if target.weights is not None:
             losses = losses * target.weights.to(losses)
-        return self.strength * losses.mean()
+        loss: Tensor = self.strength * losses.mean()
+        return loss
 
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""
@@ -231,7 +232,5 @@ def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
     most = max(_COMPONENTS, _COMPONENTS_PER_CLASS * classes)
     views = spl.halve_components(min(source.shape[1], most), classes)
-    found = spl.label_selectively(
-        rows, answers.astype(np.int64), points, classes, components=views, balanced=balanced
-    )
+    found = spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views, balanced=balanced)
     return torch.from_numpy(found)

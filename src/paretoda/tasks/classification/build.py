@@ -162,8 +162,15 @@ def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     def optimiser() -> torch.optim.Optimizer:
         return make_optimiser(settings, model, objectives, default_lr=0.1 if pair.kind == "features" else 0.01)
 
-    return assemble_step(settings, model, objectives, device, make_guide=guide, make_optimiser=optimiser,
-        weights=make_label_set_weights(settings.label_sets, classes))
+    return assemble_step(
+        settings,
+        model,
+        objectives,
+        device,
+        make_guide=guide,
+        make_optimiser=optimiser,
+        weights=make_label_set_weights(settings.label_sets, classes),
+    )
 
 
 def make_optimiser(
