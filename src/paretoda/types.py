@@ -75,6 +75,8 @@ class Domain:
         inputs: Inputs of the encoder, shape (n, ...); None for whole sets, which may not fit in memory.
         head: Function from features (n, d) to logits (n, K), as it is in this step; None where it is not needed.
         extra_logits: Logits of extra outputs of the head, shape (n, K, ...): an auxiliary or a second classifier.
+        weights: How much each sample counts, constants of shape (n,), 0..1; None: all count the same.
+        class_weights: How much each class counts, shape (K,), 0..1; None: all count the same.
 
     Examples:
         >>> import torch
@@ -90,6 +92,8 @@ class Domain:
     inputs: Tensor | None = None
     head: Callable[[Tensor], Tensor] | None = None
     extra_logits: tuple[Tensor, ...] = ()
+    weights: Tensor | None = None
+    class_weights: Tensor | None = None
 
     def logits_of(self, features: Tensor) -> Tensor:
         """Return the logits of other features than those of the samples, shape (n, K).
@@ -309,6 +313,8 @@ class Objective(nn.Module, ABC):
     """Whether it is one objective for all sources; otherwise each of several sources has one of its own."""
     is_whole_method: bool = False
     """Whether it contains the loss of the labelled source, so that there is no other."""
+    label_sets: tuple[str, ...] = ("closed",)
+    """Label sets that it is right for: one that reads the weights of samples or classes names "partial" or "open"."""
     common: bool = False
     """Whether members refresh it together, by what all of them predict, instead of each by its own predictions."""
 

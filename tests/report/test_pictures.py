@@ -72,7 +72,8 @@ def test_cards_are_the_least_and_the_most_certain_and_with_labels_the_surest_mis
 def test_oracle_pictures_say_oracle() -> None:
     samples = open_samples((np.zeros((4, 3)), np.array([0, 1, 1, 0]), ["a", "b"]), labelled=True)
     scores = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.9, 0.1]], np.float32)
-    found = take_oracle_pictures(("a", "b"), samples, scores).confusions[0]
+    best, most = scores.argmax(axis=1), scores.max(axis=1)
+    found = take_oracle_pictures(("a", "b"), samples, best, most).confusions[0]
     assert found.oracle
     assert "oracle" in found.heading
     assert found.counts == [[2, 0], [1, 1]]

@@ -101,7 +101,7 @@ def class_names(names: NDArray[Any], origin: str) -> tuple[str, ...]:
     return clean
 
 
-def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
+def match_labels(labels: Labels, classes: Sequence[str], origin: str, others: str | None = None) -> Labels:
     """Return the same labels as positions in the model's classes, matched by name.
 
     Integers without names are taken as positions where the model's own names are no integers.
@@ -110,6 +110,7 @@ def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
         labels: Labels of the data.
         classes: Classes of the model.
         origin: Name of the data in error messages.
+        others: Name of the class, behind the model's, that all classes get which it does not know; None: an error.
 
     Raises:
         DataError: The data have classes that the model does not know.
@@ -119,12 +120,15 @@ def match_labels(labels: Labels, classes: Sequence[str], origin: str) -> Labels:
     if -1 in place and all(map(_is_integer, labels.classes)) and not any(map(_is_integer, classes)):
         place = [int(name) for name in labels.classes]
     unknown = [name for name, p in zip(labels.classes, place, strict=True) if not 0 <= p < len(classes)]
-    if unknown:
+    if others is not None:
+        place = [p if 0 <= p < len(classes) else len(classes) for p in place]
+    elif unknown:
         raise DataError(
             f"{origin} has classes that the model does not know: {name_some(unknown)}; "
             f"it knows {name_some(list(classes))}"
         )
-    return Labels(np.array(place, dtype=np.int64)[labels.values], tuple(classes))
+    names = (*classes, *([] if others is None else [others]))
+    return Labels(np.array(place, dtype=np.int64)[labels.values], names)
 
 
 def _is_integer(text: str) -> bool:

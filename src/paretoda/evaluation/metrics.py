@@ -119,6 +119,31 @@ def selective(probabilities: Tensor, labels: Tensor, threshold: float) -> dict[s
     return {"coverage": float(answered.double().mean()), "selective_accuracy": right}
 
 
+def open_set_scores(predicted: Tensor, labels: Tensor, classes: int) -> dict[str, float | None]:
+    """Scores of predictions that may be "unknown": of known classes, of the unknown, and the harmonic mean of both.
+
+    The known accuracy a is the mean of the recalls of the known classes, the unknown accuracy b the share of samples of
+    other classes that are called unknown, and the H-score 2ab / (a + b) (Fu et al., 2020). A score without samples is
+    None.
+
+    Args:
+        predicted: Predictions, shape (n,), in 0..K; K is "unknown".
+        labels: Labels, shape (n,), in 0..K.
+        classes: Number of known classes K.
+
+    Examples:
+        >>> open_set_scores(torch.tensor([0, 1, 2, 0]), torch.tensor([0, 0, 2, 2]), classes=2)
+        {'known_accuracy': 0.5, 'unknown_accuracy': 0.5, 'h_score': 0.5}
+    """
+    recalls = per_class_recall(predicted, labels, classes + 1)
+    unknown = recalls.pop(classes, None)
+    known = sum(recalls.values()) / len(recalls) if recalls else None
+    score = None
+    if known is not None and unknown is not None:
+        score = 2 * known * unknown / (known + unknown) if known + unknown > 0 else 0.0
+    return {"known_accuracy": known, "unknown_accuracy": unknown, "h_score": score}
+
+
 def _check(predicted: Tensor, labels: Tensor) -> None:
     if predicted.shape != labels.shape or labels.ndim != 1 or len(labels) == 0:
         shapes = f"predictions {tuple(predicted.shape)} and labels {tuple(labels.shape)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
-from paretoda.evaluation.metrics import accuracy, mean_per_class
+from paretoda.evaluation.metrics import accuracy, mean_per_class, open_set_scores
 from paretoda.types import Objective, Source, Target
 
 
@@ -32,6 +32,17 @@ def oracle_mean_per_class(logits: Tensor, oracle_labels: Tensor) -> float:
         oracle_labels: Labels of the target, shape (n,).
     """
     return mean_per_class(logits.argmax(dim=1), oracle_labels, logits.shape[1])
+
+
+def oracle_open_set_scores(predicted: Tensor, oracle_labels: Tensor, classes: int) -> dict[str, float | None]:
+    """Known accuracy, unknown accuracy and H-score of target predictions; they must not influence training.
+
+    Args:
+        predicted: Predictions of the target, shape (n,), in 0..K; K is "unknown".
+        oracle_labels: Labels of the target, shape (n,), in 0..K.
+        classes: Number of known classes K.
+    """
+    return open_set_scores(predicted, oracle_labels, classes)
 
 
 class OracleGuide(Objective):

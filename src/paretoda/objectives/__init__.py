@@ -34,6 +34,7 @@ from paretoda.objectives.target.information import Entropy, Information
 from paretoda.objectives.target.mcc import Mcc
 from paretoda.objectives.target.mean_teacher import MeanTeacher
 from paretoda.objectives.target.mixup import Mixup
+from paretoda.objectives.target.novelty import Novelty
 from paretoda.objectives.target.propagation import Propagation
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.types import Objective
@@ -83,6 +84,7 @@ TARGET_LOSSES: dict[str, Factory | None] = {
     "centroids": Centroids,
     "mixup": Mixup,
     "mean-teacher": MeanTeacher,
+    "novelty": Novelty,
 }
 """Name -> loss on the unlabelled target; None for no loss."""
 
@@ -209,6 +211,7 @@ __all__ = [
     "Mixup",
     "Mme",
     "NeighbourGuide",
+    "Novelty",
     "Options",
     "Propagation",
     "PrototypeGuide",

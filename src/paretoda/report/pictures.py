@@ -58,18 +58,21 @@ def take_pictures(
     return Pictures(_make_plane(model, pair, device) if has_source else None, shown, held_out)
 
 
-def take_oracle_pictures(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> Pictures:
+def take_oracle_pictures(
+    classes: Sequence[str], samples: Samples, best: NDArray[np.int64], confidences: NDArray[np.float32]
+) -> Pictures:
     """Return the pictures of samples with their labels: oracle, for inspection only.
 
     Args:
-        classes: Names of the K classes.
+        classes: Names that a prediction can have.
         samples: Samples opened with labels.
-        probabilities: Predicted probabilities of these samples, shape (n, K).
+        best: Predictions of these samples as positions in `classes`, shape (n,).
+        confidences: Their confidences, shape (n,).
     """
     assert samples.labels is not None
-    oracle_labels, best = samples.labels.values, probabilities.argmax(axis=1)
+    oracle_labels = samples.labels.values
     confusion = count_confusion("target (oracle)", classes, oracle_labels, best, oracle=True)
-    predictions = [(classes[place], float(row[place])) for place, row in zip(best, probabilities, strict=True)]
+    predictions = [(classes[place], float(most)) for place, most in zip(best, confidences, strict=True)]
     return Pictures(None, make_cards(samples, predictions, [classes[place] for place in oracle_labels]), [confusion])
 
 

@@ -26,6 +26,7 @@ from paretoda.models.memory import (
     put_channels_last,
 )
 from paretoda.objectives.parts.class_prior import LabelShift
+from paretoda.objectives.parts.label_sets import LabelSetWeights
 from paretoda.run.compatibility import FOR_ONE_SOURCE, refusal
 from paretoda.run.settings import Settings
 from paretoda.schemes import SCHEMES, Averaged, Calibrated, Every
@@ -129,6 +130,7 @@ def assemble_step(
     *,
     make_optimiser: Callable[[], torch.optim.Optimizer],
     make_guide: Callable[[], Objective] | None = None,
+    weights: LabelSetWeights | None = None,
 ) -> Step:
     """Assemble a step from its parts.
 
@@ -139,6 +141,7 @@ def assemble_step(
         device: Device that all networks are moved to.
         make_optimiser: Makes the optimiser, once the networks are on the device.
         make_guide: Makes the guide, where the scheme reads one; None: the task has no guides.
+        weights: Weights of samples and classes where the label sets of the domains differ.
 
     Raises:
         SettingsError: The scheme reads a guide, and the task has none or it needs a loss that the run does not have.
@@ -149,7 +152,8 @@ def assemble_step(
     if reads_guide(scheme) and settings.guide == "tcm" and "tcm" not in settings.target_losses.values():
         raise SettingsError(_TCM_GUIDE)
     guide = make_guide() if make_guide is not None and reads_guide(scheme) else None
-    networks: list[nn.Module] = [model, *objectives.values(), *([guide] if guide is not None else [])]
+    networks: list[nn.Module] = [model, *objectives.values()]
+    networks += [part for part in (guide, weights) if part is not None]
     for network in networks:
         network.to(device)
     optimiser = make_optimiser()
@@ -170,6 +174,7 @@ def assemble_step(
         clip=settings.clip,
         accumulate=settings.accumulate,
         teacher=Teacher(model, settings.teacher_decay) if taught else None,
+        weights=weights,
     )
 
 

@@ -21,7 +21,7 @@ from paretoda.run.directory.tables import metrics_table
 from paretoda.run.reference import Reference
 from paretoda.run.result import Run, read_facts
 from paretoda.run.settings import LABELS, Settings, settings_of_others
-from paretoda.run.task import AnyInputs, AnyPredictor, Task
+from paretoda.run.task import AnyInputs, AnyPredictor, Conclusion, Task
 from paretoda.run.train import Trained
 from paretoda.training.snapshot import take_snapshot
 from paretoda.types import Snapshot
@@ -50,7 +50,7 @@ def finish_run(
         path: Directory of the run; None: nothing is written.
     """
     step, candidates, pair = trained.step, trained.candidates, inputs.pair
-    last = task.predictor(step, inputs)
+    last = _last_predictor(task, settings, inputs, trained)
     choice = candidates.choice()
     sentences = _describe_training(task, trained, pair.classes, choice)
     for sentence in sentences:
@@ -67,7 +67,9 @@ def finish_run(
     model = task.predictor(step, inputs)
     if settings.from_run is None:  # calibration reads labels of the source
         model = task.calibrate(model, snapshot)
-    for sentence in (told := task.describe_model(model, inputs, snapshot)):
+    found = task.conclude(settings, step, model, snapshot) if inputs.has_target else Conclusion(model)
+    model = found.predictor
+    for sentence in (told := [*task.describe_model(model, inputs, snapshot), *found.sentences]):
         callbacks.notify(sentence)
     return Run(
         settings=settings,
@@ -82,7 +84,18 @@ def finish_run(
         sentences=(*inputs.notes, *sentences, *told),
         negative_transfer=warning,
         directory=path,
+        label_sets=found.facts,
     )
+
+
+def _last_predictor(
+    task: Task[AnyInputs, AnyPredictor], settings: Settings, inputs: AnyInputs, trained: Trained
+) -> AnyPredictor:
+    """Return the predictor after the last step, with its own threshold where it knows unknown samples."""
+    last = task.predictor(trained.step, inputs)
+    if settings.label_sets != "open":
+        return last
+    return task.conclude(settings, trained.step, last, trained.snapshots.after(settings.steps)).predictor
 
 
 def _describe_training(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,8 @@ class Run:
             transfer, notes on the data.
         negative_transfer: The sentence that adaptation may have made the model worse; None where nothing says so.
         directory: Directory of its files; None where nothing was written.
+        label_sets: What is known of the target's classes where the label sets differ: weights of the classes, or the
+            threshold of the novelty and the share of unknown samples.
     """
 
     settings: Settings
@@ -48,6 +50,7 @@ class Run:
     sentences: tuple[str, ...]
     negative_transfer: str | None = None
     directory: Path | None = None
+    label_sets: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def source_model(self) -> Any:
@@ -114,6 +117,7 @@ class Run:
             "candidates": self.candidates,
             "moves": self.moves,
             "sentences": list(self.sentences),
+            **self.label_sets,
         }
 
 

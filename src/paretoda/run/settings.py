@@ -98,6 +98,12 @@ class Settings(BaseModel):
         "a finished run whose model is adapted to the target without its source, which then is not given",
         often=True,
     )
+    label_sets: Literal["closed", "partial", "open"] = _setting(
+        "closed",
+        "classes of the target: those of the source, some of them (partial), or others besides (open)",
+        often=True,
+        task=_CLASSIFICATION,
+    )
     label_loss: bool | None = _setting(
         None,
         "train on the labelled target samples (target_labels); yes, unless the guide is 'labels', if not given",
@@ -452,8 +458,11 @@ class Settings(BaseModel):
             >>> Settings().for_data("features").target_loss
             'mcc+propagation'
         """
-        chosen = "mcc" if kind == "features" else "tcm"
-        names = [chosen if name == AUTOMATIC else name for name in self.target_loss.split("+")]
+        chosen = "mcc" if kind == "features" or self.label_sets != "closed" else "tcm"
+        given = self.target_loss.split("+")
+        names = [chosen if name == AUTOMATIC else name for name in given]
+        if AUTOMATIC in given and self.label_sets == "open":
+            names.append("novelty")
         return self.model_copy(update={"target_loss": "+".join(names)})
 
     @property
@@ -580,7 +589,7 @@ def _is_strategy(scheme: str) -> bool:
 def source_only(settings: Settings) -> Settings:
     """Return the same settings without adaptation and without selection: the reference of an adapted model."""
     losses = {"method": "source-only", "target_loss": "none", "loss_weights": (), "head_losses": None}
-    losses |= {"label_loss": None, "guide": SETTINGS["guide"].default}
+    losses |= {"label_sets": "closed", "label_loss": None, "guide": SETTINGS["guide"].default}
     kept = {"options": tuple(option for option in settings.options if option.startswith("source."))}
     plain = {"members": 1, "scheme": "linear", "select": "last", "translation": "auto", "teachers": ()}
     automatic = dict.fromkeys(("voting", "every", "average", "calibrate"))

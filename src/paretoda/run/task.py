@@ -185,6 +185,21 @@ class Usage:
     losses: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, eq=False)
+class Conclusion(Generic[AnyPredictor]):
+    """What the end of a run says about the classes of the target.
+
+    Args:
+        predictor: The predictor, complete.
+        facts: Values for results.json.
+        sentences: Sentences for the user.
+    """
+
+    predictor: AnyPredictor
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    sentences: Sequence[str] = ()
+
+
 class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     """A kind of prediction that a run can be trained for, such as classification.
 
@@ -304,6 +319,19 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def calibrate(self, predictor: AnyPredictor, snapshot: Snapshot) -> AnyPredictor:
         """Return the predictor with calibrated confidences, where the task has them."""
         return predictor
+
+    def conclude(
+        self, settings: Settings, step: Step, predictor: AnyPredictor, snapshot: Snapshot
+    ) -> Conclusion[AnyPredictor]:
+        """Return the predictor with what the whole target says about its classes.
+
+        Args:
+            settings: Settings of the run.
+            step: The step after training.
+            predictor: Predictor of the snapshot's model.
+            snapshot: What the model makes of the whole sets.
+        """
+        return Conclusion(predictor)
 
     def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what the user should know about the trained objectives."""

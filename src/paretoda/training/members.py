@@ -74,7 +74,7 @@ class Members(Step):
     def advance(self, progress: float) -> None:
         """Set every schedule to this share of the training, 0..1."""
         for step in self.steps:
-            step.advance(progress)
+            step.advance(progress)  # their weights of label sets are common, by what all predict
 
     def seed(self, seed: int, number: int) -> None:  # noqa: ARG002 - every member has its own seed
         """Note the number of the next step; each member is seeded before its own."""
@@ -87,6 +87,8 @@ class Members(Step):
         def view(index: int) -> Snapshot:
             return member_snapshot(take(), index, self.steps[index].model)
 
+        if self.weights is not None and self.weights.needs_refresh(due=due):
+            self.weights.refresh(take())
         for same in zip(*(step.parts for step in self.steps), strict=True):
             first, *others = same
             if not first.common:
@@ -154,6 +156,8 @@ def join_steps(steps: Sequence[Step], pairs: Sequence[Pair], seeds: Sequence[int
         seeds: Seeds of the members.
         model: Model that predicts with all of them, made of their own networks.
     """
+    for step in steps:
+        step.weights = steps[0].weights
     shared = {field.name: getattr(steps[0], field.name) for field in fields(Step) if field.init}
     own: dict[str, Any] = {
         "model": model,

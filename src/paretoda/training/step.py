@@ -18,6 +18,7 @@ from paretoda.errors import SettingsError
 from paretoda.gradients import Report, backward
 from paretoda.gradients.fsdp import Sharding, is_sharded
 from paretoda.models.batchnorm import frozen_statistics
+from paretoda.objectives.parts.label_sets import LabelSetWeights
 from paretoda.schemes.linear import Linear
 from paretoda.training.forward import (
     Encoding,
@@ -56,6 +57,7 @@ class Step:
         sync_bn: Whether the encoder's BatchNorm layers then use the statistics of all processes together.
         accumulate: Number of micro-batches in which a batch passes through the encoder.
         teacher: Average of the model, for objectives that follow one; it follows every step.
+        weights: Weights of samples and classes where the label sets of the domains differ; None: they are the same.
 
     Raises:
         ValueError: The parts do not fit together; the message says what to change.
@@ -88,6 +90,7 @@ class Step:
     sync_bn: bool = True
     accumulate: int = 1
     teacher: Teacher | None = None
+    weights: LabelSetWeights | None = None
     scaler: torch.amp.GradScaler | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -122,6 +125,8 @@ class Step:
             parts["guide"] = self.guide
         if self.teacher is not None:
             parts["teacher"] = self.teacher
+        if self.weights is not None:
+            parts["weights"] = self.weights
         return nn.ModuleDict(parts)
 
     @property
@@ -141,6 +146,8 @@ class Step:
             due: Whether all are due; otherwise only those that ask for it themselves.
         """
         snapshot = cache(take)
+        if self.weights is not None and self.weights.needs_refresh(due=due):
+            self.weights.refresh(snapshot())
         for part in self.parts:
             if part.needs_refresh(due=due):
                 part.refresh(snapshot())
@@ -153,6 +160,8 @@ class Step:
         """Set every schedule to this share of the training, 0..1."""
         for objective in self.parts:
             objective.advance(progress)
+        if self.weights is not None:
+            self.weights.advance(progress)
         set_learning_rates(self.optimiser, SCHEDULES[self.schedule](progress, self.decay))
 
     def __call__(self, batch: Batch) -> Report:
@@ -188,6 +197,7 @@ class Step:
             guide_loss = None
             if self.guide is not None and self.wants_guide:
                 ahead, guide_pass = encode_guide(self, batch)
+                ahead = ahead if self.weights is None else self.weights.weigh_guide(ahead)
                 guide_loss = self.guide(source, ahead)
                 features.append(guide_pass)
             private = self._private_losses(source, target)
@@ -247,12 +257,13 @@ class Step:
             target, few = target[: len(batch.target)], target[len(batch.target) :]
             index = torch.arange(len(few), device=few.device)
             labelled = LabelledTarget(few, head(few), index, batch.labelled, head, labels=batch.target_labels)
-        return (
-            Source(source, head(source), source_index, batch.source, head, more(source), labels=labels, domain=domain),
-            Target(target, head(target), target_index, batch.target, head, more(target)),
-            labelled,
-            passes,
+        ours = Source(
+            source, head(source), source_index, batch.source, head, more(source), labels=labels, domain=domain
         )
+        theirs = Target(target, head(target), target_index, batch.target, head, more(target))
+        if self.weights is not None:
+            ours, theirs = self.weights.weigh(ours, theirs)
+        return ours, theirs, labelled, passes
 
     def _teach(self, batch: Batch, features: list[Pass]) -> dict[str, TaughtTarget]:
         """Return what each objective that follows the teacher learns from; their passes are added to `features`."""

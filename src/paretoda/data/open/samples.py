@@ -22,11 +22,12 @@ from paretoda.errors import DataError
 from paretoda.types import Progress
 
 
-def open_samples(
+def open_samples(  # noqa: PLR0913  (keyword options)
     what: Any,
     *,
     labelled: bool,
     classes: Sequence[str] | None = None,
+    others: str | None = None,
     root: Path | None = None,
     skip_bad: bool = False,
     index_cache: bool = True,
@@ -38,6 +39,7 @@ def open_samples(
         what: An image folder, a list file, an .npz file or a single image; an array, tensor or data frame; a dataset.
         labelled: Whether labels are read; with False they are not even looked at.
         classes: Classes of a trained model, which labels are matched to by name.
+        others: What labels of all other classes become, a class behind `classes`; None: there must be none.
         root: Folder that the paths of a list file start from; its own folder by default.
         skip_bad: Whether unreadable images are left out, with a note, instead of raising an error.
         index_cache: Whether the list of a large folder's files is kept for the next run.
@@ -67,7 +69,7 @@ def open_samples(
     if isinstance(samples, ArraySamples) and samples.kind == "features":
         check_finite(samples.x, describe_origin(what))
     if samples.labels is not None and classes is not None:
-        samples = replace(samples, labels=match_labels(samples.labels, classes, describe_origin(what)))
+        samples = replace(samples, labels=match_labels(samples.labels, classes, describe_origin(what), others))
     return samples
 
 

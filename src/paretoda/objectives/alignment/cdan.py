@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
+from paretoda.objectives.parts.weights import domain_weights
 from paretoda.objectives.target.information import entropies
 from paretoda.types import Domain, Objective, Source, Target
 
@@ -99,6 +100,8 @@ class Cdan(Objective):
         (torch.Size([]), True)
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(  # noqa: PLR0913 - every option is one of the paper's or of its code's
         self,
         features: int,
@@ -164,11 +167,12 @@ class Cdan(Objective):
         return f"conditioning={self.conditioning!r}, entropy={self.entropy}, warm_up={self.warm_up}"
 
     def _weights(self, source: Source, target: Target, *, constant: bool) -> tuple[Tensor, Tensor] | None:
+        given = domain_weights(source, target)
         if not self.entropy:
-            return None
-        if constant:
-            return certainty_weights(source.logits.detach(), target.logits.detach(), self.balance)
-        return certainty_weights(source.logits, target.logits, self.balance)
+            return given
+        logits = (source.logits.detach(), target.logits.detach()) if constant else (source.logits, target.logits)
+        own = certainty_weights(*logits, self.balance)
+        return own if given is None else (own[0] * given[0], own[1] * given[1])
 
     @staticmethod
     def _cross_entropy(scores: Tensor, sources: int, weights: tuple[Tensor, Tensor] | None) -> Tensor:

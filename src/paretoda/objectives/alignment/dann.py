@@ -9,21 +9,23 @@ from torch import Tensor
 
 from paretoda.objectives.parts.differentiation import call_frozen
 from paretoda.objectives.parts.discriminator import Discriminator, domain_cross_entropy, warm_up
+from paretoda.objectives.parts.weights import domain_weights
 from paretoda.types import Objective, Source, Target
 
 
-def divergence(source: Tensor, target: Tensor) -> Tensor:
+def divergence(source: Tensor, target: Tensor, weights: tuple[Tensor, Tensor] | None = None) -> Tensor:
     """Information of the discriminator: log 2 minus its cross-entropy, at its best the Jensen-Shannon divergence.
 
     Args:
         source: Scores of source rows, shape (n,).
         target: Scores of target rows, shape (m,).
+        weights: Weights of the source rows (n,) and of the target rows (m,), each with mean 1; None: all are equal.
 
     Examples:
         >>> divergence(torch.zeros(4), torch.zeros(4)).item()  # the discriminator knows nothing
         0.0
     """
-    return math.log(2) - domain_cross_entropy(source, target)
+    return math.log(2) - domain_cross_entropy(source, target, weights)
 
 
 class Dann(Objective):
@@ -46,6 +48,8 @@ class Dann(Objective):
         (True, True)
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(self, features: int, classes: int, *, hidden: int = 256, warm_up: bool = True) -> None:
         super().__init__()
         self.features, self.classes, self.warm_up = features, classes, warm_up
@@ -56,13 +60,15 @@ class Dann(Objective):
         """Return the strength times the divergence."""
         rows = torch.cat([source.features, target.features])
         scores = call_frozen(self.discriminator, rows, "batch" if self.training else "running").squeeze(1)
-        return self.strength * divergence(scores[: len(source.features)], scores[len(source.features) :])
+        count = len(source.features)
+        return self.strength * divergence(scores[:count], scores[count:], domain_weights(source, target))
 
     def private_loss(self, source: Source, target: Target) -> Tensor:
         """Return the discriminator's cross-entropy on detached features."""
         rows = torch.cat([source.features, target.features]).detach()
         scores = self.discriminator(rows, "learn" if self.training else "running").squeeze(1)
-        return domain_cross_entropy(scores[: len(source.features)], scores[len(source.features) :])
+        count = len(source.features)
+        return domain_cross_entropy(scores[:count], scores[count:], domain_weights(source, target))
 
     def advance(self, progress: float) -> None:
         """Set the strength for this share of the training."""

@@ -9,6 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.neighbours import Bank
+from paretoda.objectives.parts.weights import weighted_mean
 from paretoda.types import Objective, Snapshot, Source, Target
 
 _AT_ONCE = 1024
@@ -49,6 +50,18 @@ def nearest_prototype(features: Tensor, prototypes: Tensor) -> Tensor:
     return similarity.masked_fill(prototypes.isnan().any(1), -math.inf).argmax(1)
 
 
+def labels_cross_entropy(target: Target, labels: Tensor) -> Tensor:
+    """Mean cross-entropy of target samples to these labels, by the weights of the samples where they have some.
+
+    Args:
+        target: Target samples.
+        labels: Labels, shape (n,).
+    """
+    if target.weights is None:
+        return functional.cross_entropy(target.logits, labels)
+    return weighted_mean(functional.cross_entropy(target.logits, labels, reduction="none"), target.weights)
+
+
 class PrototypeGuide(Objective):
     """Cross-entropy of held-out predictions to the class of the nearest source prototype.
 
@@ -68,6 +81,8 @@ class PrototypeGuide(Objective):
         tensor([2, 1, 0])
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(self, features: int, classes: int, target_loss: Objective | None = None) -> None:  # noqa: ARG002
         super().__init__()
         self.classes = classes
@@ -80,7 +95,7 @@ class PrototypeGuide(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target`."""
-        return functional.cross_entropy(target.logits, self.labels(target.features))
+        return labels_cross_entropy(target, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Store the class means of the whole source."""
@@ -133,6 +148,8 @@ class NeighbourGuide(Objective):
         tensor([0, 1, 2])
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(
         self,
         features: int,
@@ -154,7 +171,7 @@ class NeighbourGuide(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target`."""
-        return functional.cross_entropy(target.logits, self.labels(target.features))
+        return labels_cross_entropy(target, self.labels(target.features))
 
     def refresh(self, snapshot: Snapshot) -> None:
         """Store features and predictions of the whole training part of the target."""
@@ -166,13 +183,16 @@ class NeighbourGuide(Objective):
         return f"k={self.k}"
 
 
-def agreement_cross_entropy(logits: Tensor, one: Tensor, other: Tensor) -> tuple[Tensor, Tensor]:
+def agreement_cross_entropy(
+    logits: Tensor, one: Tensor, other: Tensor, weights: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
     """Mean cross-entropy over the samples whose two labels agree, and their share; 0 where there are none.
 
     Args:
         logits: Logits, shape (n, K).
         one: Labels, shape (n,).
         other: Other labels, shape (n,).
+        weights: How much each sample counts, shape (n,); None: all the same.
 
     Examples:
         >>> loss, share = agreement_cross_entropy(torch.zeros(2, 3), torch.tensor([0, 1]), torch.tensor([0, 2]))
@@ -181,7 +201,8 @@ def agreement_cross_entropy(logits: Tensor, one: Tensor, other: Tensor) -> tuple
     """
     agree = (one == other).to(logits.dtype)
     losses = functional.cross_entropy(logits, one, reduction="none")
-    return (agree * losses).sum() / agree.sum().clamp(min=1), agree.mean()
+    counted = agree if weights is None else agree * weights.to(agree)
+    return (counted * losses).sum() / counted.sum().clamp(min=1), agree.mean()
 
 
 class AgreementGuide(Objective):
@@ -205,6 +226,8 @@ class AgreementGuide(Objective):
         (True, 1.0)
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(
         self,
         features: int,
@@ -221,7 +244,7 @@ class AgreementGuide(Objective):
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy on the held-out samples `target` whose labels agree."""
         one, other = self.prototypes.labels(target.features), self.neighbours.labels(target.features)
-        loss, self.share = agreement_cross_entropy(target.logits, one, other)
+        loss, self.share = agreement_cross_entropy(target.logits, one, other, target.weights)
         return loss
 
     def refresh(self, snapshot: Snapshot) -> None:

@@ -1,4 +1,4 @@
-"""Nearest neighbours by cosine similarity, and banks of constant rows to search in."""
+"""Nearest neighbours by cosine similarity, averages over them, and banks of constant rows to search in."""
 
 from __future__ import annotations
 
@@ -49,6 +49,45 @@ def find_mutual(places: Tensor) -> Tensor:
     own = torch.arange(len(places), device=places.device)
     back = [(places[column] == own.unsqueeze(1)).any(1) for column in places.unbind(1)]
     return torch.stack(back, dim=1)
+
+
+def propagate(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: int) -> Tensor:
+    """Average the predictions repeatedly with those of neighbours; each round keeps half of a sample's own.
+
+    Args:
+        predictions: Probabilities, shape (n, K).
+        places: Positions of the neighbours of each sample, shape (n, k).
+        shares: Weights of the neighbours in the average, shape (n, k), with sums of at most 1; the sample itself has
+            the remaining weight.
+        rounds: Number of rounds.
+
+    Returns:
+        Probabilities, shape (n, K).
+
+    Examples:
+        >>> pair = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
+        >>> propagate(pair, torch.tensor([[1], [0]]), torch.ones(2, 1), rounds=1)
+        tensor([[0.5000, 0.5000],
+                [0.5000, 0.5000]])
+    """
+    own = 1 - shares.sum(1, keepdim=True)
+    for _ in range(rounds):
+        neighbours = (shares.unsqueeze(2) * predictions[places]).sum(1) + own * predictions
+        predictions = (predictions + neighbours) / 2
+    return predictions
+
+
+def weigh_neighbours(places: Tensor) -> Tensor:
+    """Equal weights of the neighbours that choose each other, 0 for the others and for the sample itself.
+
+    Args:
+        places: Positions of the neighbours of each sample, shape (n, k); the sample itself where there are fewer.
+
+    Returns:
+        Shape (n, k), with sums of at most 1.
+    """
+    others = places != torch.arange(len(places), device=places.device).unsqueeze(1)
+    return (find_mutual(places) & others) / others.sum(1, keepdim=True).clamp(min=1)
 
 
 class Bank(nn.Module):

@@ -28,6 +28,7 @@ def label_selectively(
     *,
     components: Sequence[int] = (256,),
     rounds: int = 11,
+    balanced: bool = True,
 ) -> Array:
     """Selective pseudo-labelling: class means and clusters in a supervised projection, without a network.
 
@@ -43,6 +44,8 @@ def label_selectively(
             own. Projections have half as many dimensions, and at least one for each class.
         rounds: Number of rounds T. Round t is projected by the source and by the share t / (T - 1) of the target, so
             that the first trusts no pseudo-label and the last trusts all.
+        balanced: Whether that share is taken of each predicted class; otherwise of the whole target, which then may
+            lack classes.
 
     Returns:
         Class probabilities of the target, shape (n, K); 0 for classes that the source does not have.
@@ -57,7 +60,7 @@ def label_selectively(
     probabilities = np.zeros((len(target), classes))
     for count in components:
         x, points = np.split(normalise(rows[:, :count]), [len(source)])
-        probabilities[:, present] += _label(x, own, points, max(count // 2, len(present)), rounds)
+        probabilities[:, present] += _label(x, own, points, max(count // 2, len(present)), rounds, balanced)
     return probabilities / len(components)
 
 
@@ -94,7 +97,7 @@ def find_components(source: Array, target: Array, count: int) -> Array:
     return found
 
 
-def _label(source: Array, labels: Labels, target: Array, width: int, rounds: int) -> Array:
+def _label(source: Array, labels: Labels, target: Array, width: int, rounds: int, balanced: bool) -> Array:
     """Return the probabilities of the source's classes, shape (m, C), that the last round finds in one space."""
     trusted, guessed = np.zeros(len(target), dtype=bool), np.zeros(len(target), dtype=np.int64)
     found = np.empty((len(target), labels.max() + 1))
@@ -103,7 +106,8 @@ def _label(source: Array, labels: Labels, target: Array, width: int, rounds: int
         vectors = fit_projection(rows, answers, width)[1]
         found = classify_in_projection(*_project(source, target, vectors), labels)
         guessed = found.argmax(axis=1)
-        trusted = select_trusted(found.max(axis=1), guessed, (done + 1) / (rounds - 1))
+        groups = guessed if balanced else np.zeros_like(guessed)
+        trusted = select_trusted(found.max(axis=1), groups, (done + 1) / (rounds - 1))
     shares: Array = found / found.sum(axis=1, keepdims=True)
     return shares
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from torch import Tensor
 from torch.nn import functional
 
+from paretoda.objectives.parts.weights import weighted_mean
 from paretoda.types import Objective, Source, Target
 
 
 class CrossEntropy(Objective):
-    """Mean of -log p(label) on the source; the target is not used.
+    """Mean of -log p(label) on the source, weighted where the samples have weights; the target is not used.
 
     Args:
         features: Width of the features (not used).
@@ -27,6 +28,8 @@ class CrossEntropy(Objective):
         1.0986
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(self, features: int, classes: int, *, smoothing: float = 0.0) -> None:
         super().__init__()
         if not 0 <= smoothing < 1:
@@ -35,7 +38,12 @@ class CrossEntropy(Objective):
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the cross-entropy of the source."""
-        return functional.cross_entropy(source.logits, source.labels, label_smoothing=self.smoothing)
+        if source.weights is None:
+            return functional.cross_entropy(source.logits, source.labels, label_smoothing=self.smoothing)
+        losses = functional.cross_entropy(
+            source.logits, source.labels, label_smoothing=self.smoothing, reduction="none"
+        )
+        return weighted_mean(losses, source.weights)
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from paretoda.objectives.parts.class_prior import ClassPrior
+from paretoda.objectives.parts.weights import weighted_mean
 from paretoda.types import Objective, Source, Target
 
 
@@ -45,13 +46,15 @@ class Entropy(Objective):
         0.6931
     """
 
+    label_sets = ("closed", "partial", "open")
+
     def __init__(self, features: int, classes: int) -> None:
         super().__init__()
         self.features, self.classes = features, classes
 
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the mean entropy."""
-        return entropies(functional.log_softmax(target.logits, 1)).mean()
+        return weighted_mean(entropies(functional.log_softmax(target.logits, 1)), target.weights)
 
 
 def information(log_probabilities: Tensor) -> Tensor:

@@ -8,7 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.objectives.parts.growth import Growth, check_strength
-from paretoda.objectives.parts.neighbours import Bank, find_mutual, find_nearest
+from paretoda.objectives.parts.neighbours import Bank, find_nearest, propagate, weigh_neighbours
 from paretoda.types import Objective, Snapshot, Source, Target
 
 _DOUBTFUL, _SOUND = 0.35, 0.5
@@ -20,45 +20,6 @@ _COUNTED = 0.05
 """A labelled target sample counts as much as this share of a class of the source, in selective pseudo-labels."""
 _CLASS = 3
 """A class has at least so many times k samples in the target, on average."""
-
-
-def propagate(predictions: Tensor, places: Tensor, shares: Tensor, *, rounds: int) -> Tensor:
-    """Average the predictions repeatedly with those of neighbours; each round keeps half of a sample's own.
-
-    Args:
-        predictions: Probabilities, shape (n, K).
-        places: Positions of the neighbours of each sample, shape (n, k).
-        shares: Weights of the neighbours in the average, shape (n, k), with sums of at most 1; the sample itself has
-            the remaining weight.
-        rounds: Number of rounds.
-
-    Returns:
-        Probabilities, shape (n, K).
-
-    Examples:
-        >>> pair = torch.tensor([[1.0, 0.0], [0.0, 1.0]])
-        >>> propagate(pair, torch.tensor([[1], [0]]), torch.ones(2, 1), rounds=1)
-        tensor([[0.5000, 0.5000],
-                [0.5000, 0.5000]])
-    """
-    own = 1 - shares.sum(1, keepdim=True)
-    for _ in range(rounds):
-        neighbours = (shares.unsqueeze(2) * predictions[places]).sum(1) + own * predictions
-        predictions = (predictions + neighbours) / 2
-    return predictions
-
-
-def weigh_neighbours(places: Tensor) -> Tensor:
-    """Equal weights of the neighbours that choose each other, 0 for the others and for the sample itself.
-
-    Args:
-        places: Positions of the neighbours of each sample, shape (n, k); the sample itself where there are fewer.
-
-    Returns:
-        Shape (n, k), with sums of at most 1.
-    """
-    others = places != torch.arange(len(places), device=places.device).unsqueeze(1)
-    return (find_mutual(places) & others) / others.sum(1, keepdim=True).clamp(min=1)
 
 
 def sharpen_to(probabilities: Tensor, confidence: float) -> Tensor:
@@ -136,6 +97,8 @@ class Propagation(Objective):
         k: Largest number of neighbours; fewer where the target has less than 3 k samples per class.
         rounds: Number of propagation rounds.
         selective: Weight of the selective pseudo-labels in the vote, 0 to 1; 0: the predictions vote alone.
+        balanced: Whether selective pseudo-labels trust as many samples of each class; not where the target may lack
+            classes.
         strength: Factor of the value and the gradient at full strength.
         start: Share of the training before which the predictions are not used.
         full: Share of the training from which the strength is full; it grows linearly from `start`.
@@ -152,6 +115,7 @@ class Propagation(Objective):
         1.0986
     """
 
+    label_sets = ("closed", "partial", "open")
     common = True
     trust: Tensor
     """How far the labels are used, 0 to 1; NaN until it has been measured."""
@@ -164,6 +128,7 @@ class Propagation(Objective):
         k: int = 10,
         rounds: int = 10,
         selective: float = 0.5,
+        balanced: bool = True,
         strength: float = 1.0,
         start: float = 0.2,
         full: float = 0.4,
@@ -175,7 +140,7 @@ class Propagation(Objective):
             raise ValueError(f"selective is a weight from 0 to 1, got {selective}")
         check_strength(strength)
         self.k, self.rounds, self.whole, self.growth = k, rounds, strength, Growth(start, full)
-        self.selective, self.strength, self.trained = selective, strength, True
+        self.selective, self.balanced, self.strength, self.trained = selective, balanced, strength, True
         self.wanted = Bank(classes)
         self.graph = Bank(k)
         self.selected = Bank(classes)
@@ -184,7 +149,10 @@ class Propagation(Objective):
     def forward(self, source: Source, target: Target) -> Tensor:  # noqa: ARG002
         """Return the strength times the mean weighted cross-entropy of the batch."""
         wanted = self.wanted()[target.index]
-        loss: Tensor = -self.strength * (wanted * target.logits.log_softmax(1)).sum(1).mean()
+        losses = -(wanted * target.logits.log_softmax(1)).sum(1)
+        if target.weights is not None:
+            losses = losses * target.weights.to(losses)
+        loss: Tensor = self.strength * losses.mean()
         return loss
 
     def advance(self, progress: float) -> None:
@@ -218,7 +186,7 @@ class Propagation(Objective):
             source, labels = torch.cat(list(snapshot.source_inputs())), snapshot.source.labels
             if snapshot.labelled is not None:
                 source, labels = _add_labelled(source, labels, *snapshot.labelled, classes)
-            self.selected.replace(_label_selectively(source, labels, target, classes))
+            self.selected.replace(_label_selectively(source, labels, target, classes, self.balanced))
 
     def _vote(self, predictions: Tensor) -> Tensor:
         """Return the mean of the voters, shape (n, K)."""
@@ -258,10 +226,11 @@ def _add_labelled(
     )
 
 
-def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int) -> Tensor:
+def _label_selectively(source: Tensor, labels: Tensor, target: Tensor, classes: int, balanced: bool) -> Tensor:
     from paretoda.objectives.parts import selective_pseudo_labels as spl  # noqa: PLC0415  (imports SciPy)
 
     rows, points, answers = (part.cpu().numpy() for part in (source, target, labels))
     most = max(_COMPONENTS, _COMPONENTS_PER_CLASS * classes)
     views = spl.halve_components(min(source.shape[1], most), classes)
-    return torch.from_numpy(spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views))
+    found = spl.label_selectively(rows, answers.astype(np.int64), points, classes, components=views, balanced=balanced)
+    return torch.from_numpy(found)

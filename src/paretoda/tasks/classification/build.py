@@ -15,6 +15,7 @@ from paretoda.models.backbones import NAMES, default_backbone, find_backbone
 from paretoda.models.backbones.backbone import Backbone
 from paretoda.models.classifier import Classifier, make_model, parameter_groups
 from paretoda.objectives import CrossEntropy, make_alignment, make_guide, make_target_loss
+from paretoda.objectives.parts.label_sets import make_label_set_weights
 from paretoda.objectives.parts.one_source import OneSource
 from paretoda.objectives.parts.sum_objective import merge_source_and_alignment
 from paretoda.objectives.target_labels import TargetLabels
@@ -208,7 +209,15 @@ def build(settings: Settings, pair: DomainPair, device: torch.device) -> Step:
     def optimiser() -> torch.optim.Optimizer:
         return make_optimiser(settings, model, objectives, default_lr=0.1 if pair.kind == "features" else 0.01)
 
-    return assemble_step(settings, model, objectives, device, make_guide=guide, make_optimiser=optimiser)
+    return assemble_step(
+        settings,
+        model,
+        objectives,
+        device,
+        make_guide=guide,
+        make_optimiser=optimiser,
+        weights=make_label_set_weights(settings.label_sets, classes),
+    )
 
 
 def make_optimiser(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -24,29 +25,36 @@ from paretoda.evaluation.metrics import (
     confusion_matrix,
     expected_calibration_error,
     mean_per_class,
+    open_set_scores,
     per_class_recall,
     selective,
 )
-from paretoda.evaluation.oracle import oracle_accuracy, oracle_mean_per_class
+from paretoda.evaluation.oracle import oracle_accuracy, oracle_open_set_scores
 from paretoda.io.files import write_text
+from paretoda.objectives.parts.label_sets import UNKNOWN
 from paretoda.report.facts import NO_PICTURES, Pictures, RunFacts
 from paretoda.report.pictures import take_oracle_pictures, take_pictures
 from paretoda.run.callbacks import Callbacks
 from paretoda.run.directory.tables import Predicted, blank_uncertain, predictions_table
 from paretoda.run.task import BenchData, Outcome, PredictOptions
 from paretoda.tasks.classification.inputs import ClassificationInputs
-from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor, mark_unknown
 from paretoda.types import Snapshot, Target
 
 _MOST_FREQUENT = 5
 _CONFUSIONS = 5
 
 
-def prediction_rows(classes: Sequence[str], samples: Samples, probabilities: NDArray[np.float32]) -> list[Predicted]:
-    """Return one row for each sample: its name, predicted class and confidence."""
-    best = probabilities.argmax(axis=1)
-    found = zip(samples.names(range(len(samples))), best, probabilities, strict=True)
-    return [(name, classes[index], round(float(row[index]), 6)) for name, index, row in found]
+def prediction_rows(
+    predictor: ClassificationPredictor,
+    samples: Samples,
+    probabilities: NDArray[np.float32],
+) -> list[Predicted]:
+    """Return one row for each sample: its name, predicted class and confidence, the largest probability of a class."""
+    found = zip(
+        samples.names(range(len(samples))), predictor.choose(probabilities), probabilities.max(axis=1), strict=True
+    )
+    return [(name, predictor.answers[place], round(float(most), 6)) for name, place, most in found]
 
 
 def make_pictures(predictor: ClassificationPredictor, inputs: ClassificationInputs | None, facts: RunFacts) -> Pictures:
@@ -64,12 +72,15 @@ def add_oracle_pictures(
     pictures: Pictures, predictor: ClassificationPredictor, labelled: str, callbacks: Callbacks
 ) -> Pictures:
     """Put the labelled samples beside the held-out source, and their images in the place of unlabelled ones."""
-    samples = open_samples(labelled, labelled=True, classes=predictor.classes)
+    samples = open_samples(
+        labelled, labelled=True, classes=predictor.classes, others=None if predictor.threshold is None else UNKNOWN
+    )
     for note in samples.notes:
         callbacks.notify(note)
     with torch.no_grad():
+        probabilities = predictor.probabilities(samples, progress=callbacks.progress)
         oracle = take_oracle_pictures(
-            predictor.classes, samples, predictor.probabilities(samples, progress=callbacks.progress)
+            predictor.answers, samples, predictor.choose(probabilities), probabilities.max(axis=1)
         )
     return replace(pictures, cards=oracle.cards, confusions=[*oracle.confusions, *pictures.confusions])
 
@@ -91,7 +102,7 @@ def predict_data(
     probabilities = predictor.probabilities(
         samples, refined=options.refined, calibrated=calibrated, progress=callbacks.progress
     )
-    rows = prediction_rows(predictor.classes, samples, probabilities)
+    rows = prediction_rows(predictor, samples, probabilities)
     if options.abstain_below is not None:
         rows = blank_uncertain(rows, probabilities.max(axis=1), options.abstain_below)
     counts = Counter(prediction for _, prediction, _ in rows if prediction)
@@ -142,7 +153,7 @@ def evaluate_data(
         f"Labels were used: the {found['samples']} samples of {data} were compared with theirs.",
         f"{'accuracy:':<20}{found['accuracy']:.4f}",
         f"{'mean over classes:':<20}{found['mean_per_class']:.4f}",
-        f"{'calibration error:':<20}{found['ece']:.4f}",
+        *([] if found["ece"] is None else [f"{'calibration error:':<20}{found['ece']:.4f}"]),
     ]
     if options.abstain_below is not None:
         right = found["selective_accuracy"]
@@ -150,11 +161,16 @@ def evaluate_data(
             f"{'answered:':<20}{found['coverage']:.4f}, confidence {options.abstain_below:g} or more",
             f"{'right of these:':<20}{'nothing was answered' if right is None else f'{right:.4f}'}",
         ]
-    counts = np.bincount(samples.labels.values, minlength=len(predictor.classes))
+    if predictor.threshold is not None:
+        names = {"known_accuracy": "known classes:", "unknown_accuracy": f"{UNKNOWN}:", "h_score": "H-score:"}
+        lines += [
+            f"{text:<20}{'no sample' if found[name] is None else f'{found[name]:.4f}'}" for name, text in names.items()
+        ]
+    counts = np.bincount(samples.labels.values, minlength=len(predictor.answers))
     recalls = found["per_class"]
     rows = [
         [name, str(count), f"{recalls[name]:.4f}" if name in recalls else "no sample"]
-        for name, count in zip(predictor.classes, counts, strict=True)
+        for name, count in zip(predictor.answers, counts, strict=True)
     ]
     mistakes = [f"  {each['label']} taken for {each['prediction']}: {each['count']}" for each in found["confusions"]]
     return Outcome(
@@ -171,7 +187,12 @@ def _open(
 ) -> Samples:
     classes = predictor.classes if labelled else None
     samples = open_samples(
-        data, labelled=labelled, classes=classes, skip_bad=options.skip_bad, progress=callbacks.progress
+        data,
+        labelled=labelled,
+        classes=classes,
+        others=None if predictor.threshold is None else UNKNOWN,
+        skip_bad=options.skip_bad,
+        progress=callbacks.progress,
     )
     for note in samples.notes:
         callbacks.notify(note)
@@ -185,6 +206,8 @@ def _uses_temperature(predictor: ClassificationPredictor, options: PredictOption
         reason = "refined predictions have no temperature"
     elif options.runs > 1:
         reason = "the mean of several runs has no temperature"
+    elif predictor.threshold is not None:
+        reason = "with --label-sets open a temperature would move confidences away from the threshold of the unknown"
     elif predictor.temperature is None:
         reason = "this model has no temperature: another preference than the trained one, or a run of an older version"
     if options.calibrated and reason is not None:
@@ -198,13 +221,15 @@ def _measure_all(
     probabilities: torch.Tensor, labels: torch.Tensor, predictor: ClassificationPredictor, options: PredictOptions
 ) -> dict[str, Any]:
     """Return all measures as plain values, fractions 0..1."""
-    best, number = probabilities.argmax(dim=1), len(predictor.classes)
-    names = predictor.classes
+    names = predictor.answers
+    best, number = torch.from_numpy(predictor.choose(probabilities.numpy())), len(names)
+    known = labels < len(predictor.classes)
     return {
         "accuracy": accuracy(best, labels),
         "mean_per_class": mean_per_class(best, labels, number),
         "per_class": {names[index]: value for index, value in per_class_recall(best, labels, number).items()},
-        "ece": expected_calibration_error(probabilities.double().log(), labels),
+        "ece": expected_calibration_error(probabilities[known].double().log(), labels[known]) if known.any() else None,
+        **({} if predictor.threshold is None else open_set_scores(best, labels, len(predictor.classes))),
         "samples": len(labels),
         "refined": options.refined,
         "calibrated": options.calibrated,
@@ -234,12 +259,14 @@ class OracleSamples:
     Args:
         samples: The target's samples without labels, in the order in which `adapt` sees them.
         classes: Names of the source's classes.
-        oracle_labels: Labels of the samples as positions in `classes`.
+        oracle_labels: Labels of the samples as positions in `classes`; behind them, for samples of no such class.
+        opens: Whether the target has classes that the source does not have.
     """
 
     samples: Samples
     classes: tuple[str, ...]
     oracle_labels: NDArray[np.int64]
+    opens: bool = False
 
 
 def open_benchmark(source: Any, target: Any, *, skip_bad: bool) -> BenchData:
@@ -247,15 +274,19 @@ def open_benchmark(source: Any, target: Any, *, skip_bad: bool) -> BenchData:
 
     Args:
         source: Labelled source: a path, arrays (x, y, classes), or files; a list of several.
-        target: Labelled target in the same forms.
+        target: Labelled target in the same forms; where it has a class `UNKNOWN`, it has an open label set.
         skip_bad: Leave out images that cannot be read.
     """
     labels = open_source(source, partial(open_samples, labelled=True, skip_bad=skip_bad)).labels
     assert labels is not None
-    labelled = open_samples(target, labelled=True, classes=labels.classes, skip_bad=skip_bad)
+    theirs = open_samples(target, labelled=True, skip_bad=skip_bad)
+    assert theirs.labels is not None
+    opens = UNKNOWN in theirs.labels.classes and UNKNOWN not in labels.classes
+    others = UNKNOWN if opens else None
+    labelled = open_samples(target, labelled=True, classes=labels.classes, others=others, skip_bad=skip_bad)
     plain = _without_labels(target)
     samples = open_samples(plain, labelled=False, skip_bad=skip_bad)
-    test = OracleSamples(samples, labels.classes, _labels_in_order(samples, labelled))
+    test = OracleSamples(samples, labels.classes, _labels_in_order(samples, labelled), opens)
     return BenchData(source, plain, test)
 
 
@@ -276,29 +307,41 @@ def _without_labels(target: Any) -> Any:
     return target[0] if isinstance(target, tuple) else target
 
 
-def measure_probabilities(probabilities: Mapping[str, NDArray[Any]], test: OracleSamples) -> dict[str, Any]:
+def measure_probabilities(
+    probabilities: Mapping[str, NDArray[Any]],
+    test: OracleSamples,
+    thresholds: Mapping[str, float | None] = MappingProxyType({}),
+) -> dict[str, Any]:
     """Measure class probabilities by the target's labels.
 
     Args:
         probabilities: Kind of model -> probabilities of `test.samples`, shape (n, K).
         test: The target's samples with oracle labels.
+        thresholds: Kind of model -> its threshold of the novelty, if it has one.
 
     Returns:
         Measure -> kind of model -> value.
     """
     found: dict[str, Any] = {"accuracy": {}, "mean_class_accuracy": {}, "per_class": {}}
-    truth = torch.from_numpy(test.oracle_labels)
+    truth, count = torch.from_numpy(test.oracle_labels), len(test.classes)
+    names = (*test.classes, *([UNKNOWN] if test.opens else []))
     for kind, values in probabilities.items():
-        scores = torch.from_numpy(np.asarray(values))
-        found["accuracy"][kind] = oracle_accuracy(scores, truth)
-        found["mean_class_accuracy"][kind] = oracle_mean_per_class(scores, truth)
-        recalls = per_class_recall(scores.argmax(dim=1), truth, len(test.classes))
-        found["per_class"][kind] = {test.classes[place]: recall for place, recall in recalls.items()}
+        scores, threshold = torch.from_numpy(np.asarray(values)), thresholds.get(kind)
+        best = scores.argmax(dim=1)
+        if threshold is not None:
+            best = torch.from_numpy(mark_unknown(best.numpy(), scores.numpy(), threshold))
+        found["accuracy"][kind] = accuracy(best, truth)
+        recalls = per_class_recall(best, truth, count + 1)
+        found["mean_class_accuracy"][kind] = sum(recalls.values()) / len(recalls)
+        found["per_class"][kind] = {names[place]: recall for place, recall in recalls.items()}
+        if test.opens:
+            for name, value in oracle_open_set_scores(best, truth, count).items():
+                found.setdefault(name, {})[kind] = value
     return found
 
 
-def measure_snapshot(snapshot: Snapshot, pair: Pair, test: OracleSamples) -> float:
-    """Return the accuracy of a snapshot's predictions on both parts of the target.
+def measure_snapshot(snapshot: Snapshot, pair: Pair, test: OracleSamples) -> dict[str, float]:
+    """Return the accuracy of a snapshot's predictions on both parts of the target, of samples of the source's classes.
 
     Args:
         snapshot: What a model makes of the whole sets.
@@ -310,5 +353,6 @@ def measure_snapshot(snapshot: Snapshot, pair: Pair, test: OracleSamples) -> flo
         ("held-out-target", snapshot.held_out_target),
     )
     places = np.concatenate([pair.positions(part)[rows.index.numpy()] for part, rows in parts])
-    logits = torch.cat([rows.logits for _, rows in parts])
-    return oracle_accuracy(logits, torch.from_numpy(test.oracle_labels[places]))
+    logits, labels = torch.cat([rows.logits for _, rows in parts]), torch.from_numpy(test.oracle_labels[places])
+    known = labels < len(test.classes)
+    return {"oracle_accuracy": oracle_accuracy(logits[known], labels[known])}

@@ -14,6 +14,7 @@ from paretoda.data.scaling import FeatureTransform, scale_features
 from paretoda.data.transforms import ImageTransform
 from paretoda.errors import RunError
 from paretoda.models.backbones.resnet import RESNETS
+from paretoda.objectives.parts.novelty import novelties
 from paretoda.run.directory.model_files import require_refiner
 from paretoda.run.export.program import Program, draw_images
 from paretoda.run.export.resampling import columns_may_come_first, resize
@@ -104,14 +105,17 @@ class ClassificationModule(nn.Module):
         if predictor.backbone is not None and predictor.scaling is not None:
             self.before.extend([predictor.backbone.network, ZScores(predictor.scaling)])
         self.model = predictor.model
+        self.novel = predictor.threshold is not None
         self.refiner = nn.ModuleList(require_refiner(predictor.refiner)) if refined else None
 
     def forward(self, inputs: Tensor) -> tuple[Tensor, ...]:
-        """Return (logits, probabilities[, refined]), each of shape (n, K)."""
+        """Return (logits, probabilities[, refined][, novelty]): shape (n, K), of the novelty (n,)."""
         features = self.model.encoder(self.before(inputs))
         logits = self.model.head(features)
-        found = (logits, logits.softmax(1))
-        return found if self.refiner is None else (*found, refine(self.model, [*self.refiner], features, logits))
+        found: tuple[Tensor, ...] = (logits, logits.softmax(1))
+        if self.refiner is not None:
+            found = (*found, refine(self.model, [*self.refiner], features, logits))
+        return (*found, novelties(found[1])) if self.novel else found
 
 
 class ClassificationProgram(Program):
@@ -131,6 +135,7 @@ class ClassificationProgram(Program):
             "classes": list(predictor.classes),
             "transform": predictor.transform.to_json(),
             "temperature": predictor.temperature,
+            **({} if predictor.threshold is None else {"novelty_threshold": predictor.threshold}),
         }
         module = ClassificationModule(predictor, transforms=transforms, refined=refined)
         notes = (_CROPS,) if predictor.crops > 1 else ()
@@ -161,7 +166,8 @@ class ClassificationProgram(Program):
     @property
     def output_names(self) -> list[str]:
         """Names of the outputs."""
-        return ["logits", "probabilities", *(["refined"] if self.refined else [])]
+        novel = self.predictor.threshold is not None
+        return ["logits", "probabilities", *(["refined"] if self.refined else []), *(["novelty"] if novel else [])]
 
     @property
     def free_axes(self) -> tuple[int, ...]:
@@ -194,4 +200,7 @@ class ClassificationProgram(Program):
         """Return what the run's predictor gives for raw samples, by name of the output."""
         samples = open_samples(raw, labelled=False)
         names = {"probabilities": False, **({"refined": True} if self.refined else {})}
-        return {name: self.predictor.probabilities(samples, refined=refined) for name, refined in names.items()}
+        found = {name: self.predictor.probabilities(samples, refined=refined) for name, refined in names.items()}
+        if self.predictor.threshold is not None:
+            found["novelty"] = novelties(torch.from_numpy(found["probabilities"])).numpy()
+        return found

@@ -27,6 +27,7 @@ from paretoda.run.task import NO_TARGET
 from paretoda.tasks.classification.build import make_pair_settings
 from paretoda.tasks.classification.frozen_backbone import FrozenBackbone
 from paretoda.tasks.classification.given_run import load_given_run, open_given_run
+from paretoda.tasks.classification.label_sets import check_classes
 from paretoda.tasks.classification.predictor import ClassificationPredictor
 from paretoda.types import Progress
 
@@ -84,6 +85,7 @@ def open_inputs(
     for note in raw.notes:
         callbacks.notify(note)
     _check_crops(settings, raw)
+    check_classes(settings, raw.classes)
     begins = None if raw.kind == "features" else describe_weights(_backbone(settings, raw), settings.backbone_weights)
     if begins is not None:
         callbacks.notify(begins)

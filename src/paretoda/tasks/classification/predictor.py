@@ -32,6 +32,8 @@ from paretoda.models.backbones.backbone import ExternalBackbone
 from paretoda.models.classifier import Classifier, describe, from_description
 from paretoda.models.ensemble import MeanHead
 from paretoda.models.memory import put_channels_last
+from paretoda.objectives.parts.label_sets import UNKNOWN
+from paretoda.objectives.parts.novelty import novelties
 from paretoda.objectives.target.tcm import Tcm
 from paretoda.run.directory.model_files import check_format, load_module, require_refiner, select_part, write_model
 from paretoda.run.task import NOT_ONE_MODEL
@@ -56,6 +58,7 @@ class ClassificationPredictor:
             them.
         crops: Views of an image that a prediction is averaged over, 1 or 10.
         temperature: Temperature that calibrates the confidence (`paretoda.evaluation.calibration`); None: not fitted.
+        threshold: Novelty, one minus the largest probability, above which a sample is `UNKNOWN`; None: no sample is.
     """
 
     classes: tuple[str, ...]
@@ -66,10 +69,25 @@ class ClassificationPredictor:
     refiner: tuple[Tcm, ...] | None = None
     crops: int = 1
     temperature: float | None = None
+    threshold: float | None = None
+
+    @property
+    def answers(self) -> tuple[str, ...]:
+        """Names that a prediction can have: the classes and, where there is a threshold, `UNKNOWN` behind them."""
+        return self.classes if self.threshold is None else (*self.classes, UNKNOWN)
+
+    def choose(self, probabilities: NDArray[Any]) -> NDArray[np.int64]:
+        """Return positions in `answers`, shape (n,): the most probable class, or `UNKNOWN` above the threshold.
+
+        Args:
+            probabilities: Class probabilities, shape (n, K).
+        """
+        best: NDArray[np.int64] = probabilities.argmax(axis=1).astype(np.int64)
+        return best if self.threshold is None else mark_unknown(best, probabilities, self.threshold)
 
     def predict(self, inputs: Any, *, refined: bool = False) -> list[str]:
-        """Return the names of the most probable classes of samples (a path, an array, a dataset)."""
-        return [self.classes[index] for index in self.predict_proba(inputs, refined=refined).argmax(axis=1)]
+        """Return the names of the most probable classes of samples (a path, an array, a dataset), or `UNKNOWN`."""
+        return [self.answers[place] for place in self.choose(self.predict_proba(inputs, refined=refined))]
 
     def predict_proba(self, inputs: Any, *, refined: bool = False) -> NDArray[np.float32]:
         """Return class probabilities of samples (a path, an array, a dataset), shape (n, K)."""
@@ -180,6 +198,7 @@ class ClassificationPredictor:
             "refiner": self.refiner is not None and self.refiner[0].settings(),
             "crops": self.crops,
             "temperature": self.temperature,
+            **({} if self.threshold is None else {"novelty_threshold": self.threshold}),
         }
 
 
@@ -267,7 +286,30 @@ def _assemble(facts: Mapping[str, Any], tensors: Mapping[str, Tensor], device: t
         scaling=scaling if isinstance(scaling, FeatureTransform) else None,
         refiner=None if refiner is None else tuple(tcm.to(device) for tcm in refiner),
         temperature=parse_temperature(facts.get("temperature")),
+        threshold=_parse_threshold(facts.get("novelty_threshold")),
     ).with_crops(facts.get("crops", 1))
+
+
+def _parse_threshold(value: Any) -> float | None:
+    """Return the threshold of the novelty that a description has; raise ValueError where it is none."""
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 1:
+        raise ValueError(f"the threshold of the novelty lies in 0..1, not {value!r}")
+    return float(value)
+
+
+def mark_unknown(best: NDArray[np.int64], probabilities: NDArray[Any], threshold: float) -> NDArray[np.int64]:
+    """Return the predicted classes, shape (n,), with K where the novelty is above the threshold.
+
+    Args:
+        best: Most probable classes, shape (n,).
+        probabilities: Class probabilities, shape (n, K).
+        threshold: Threshold of the novelty.
+    """
+    novelty = novelties(torch.from_numpy(np.asarray(probabilities))).numpy()
+    marked: NDArray[np.int64] = np.where(novelty > threshold, probabilities.shape[1], best)
+    return marked
 
 
 def _check_shapes(transform: Transform, backbone: Any, scaling: Transform | None, wanted: tuple[int, ...]) -> None:
@@ -327,5 +369,11 @@ class MeanPredictor(ClassificationPredictor):
 def average(predictors: Sequence[ClassificationPredictor]) -> ClassificationPredictor:
     """Return one predictor whose probabilities are the mean; a single predictor is returned as it is."""
     runs = [one for each in predictors for one in (each.runs if isinstance(each, MeanPredictor) else (each,))]
-    # A temperature was fitted for one model, not for a mean.
-    return runs[0] if len(runs) == 1 else MeanPredictor(**{**vars(runs[0]), "temperature": None}, runs=tuple(runs))
+    if len(runs) == 1:
+        return runs[0]
+    thresholds = [run.threshold for run in runs if run.threshold is not None]
+    if 0 < len(thresholds) < len(runs):
+        raise RunError("only some of these runs know unknown samples; give runs with one setting of --label-sets")
+    # A temperature was fitted for one model, not for a mean; a threshold lies on the same scale in all of them.
+    own = {"temperature": None, "threshold": float(np.mean(thresholds)) if thresholds else None}
+    return MeanPredictor(**{**vars(runs[0]), **own}, runs=tuple(runs))

@@ -35,6 +35,7 @@ from paretoda.run.settings import LABELS, Settings
 from paretoda.run.task import BenchData, PredictOptions, Tables, Task, Usage
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import CLASSIFICATION
+from paretoda.tasks.classification import label_sets
 from paretoda.tasks.classification.build import build
 from paretoda.tasks.classification.evaluation import (
     add_oracle_pictures,
@@ -69,6 +70,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     oracle_pictures = staticmethod(add_oracle_pictures)
     predict_data = staticmethod(predict_data)
     evaluate_data = staticmethod(evaluate_data)
+    conclude = staticmethod(label_sets.conclude)
     make_program = staticmethod(ClassificationProgram)
 
     @property
@@ -78,11 +80,14 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         return Tables(ALIGNMENTS, TARGET_LOSSES, guides, {**SCHEMES, **STRATEGIES}, VALIDATORS, _describe_backbones())
 
     def defaults(self, values: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the defaults of a run that begins with another one; others have those of `Settings`."""
-        return {} if values.get("from_run") is None else DEFAULTS
+        """Return the defaults of a run that begins with another one, or whose label sets differ."""
+        if values.get("from_run") is not None:
+            return DEFAULTS
+        return label_sets.DEFAULTS if values.get("label_sets") in ("partial", "open") else {}
 
     def check(self, settings: Settings) -> None:
-        """Raise ValueError for settings that make no sense without a source."""
+        """Raise ValueError for settings that make no sense without a source, or for these label sets."""
+        label_sets.check_label_sets(settings)
         if settings.from_run is not None:
             check_given_run(settings)
 
@@ -148,7 +153,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Write predictions.csv: name, class and confidence of each target sample."""
         target = inputs.raw.target.samples
         probabilities = run.model.probabilities(target, workers=run.settings.workers, progress=callbacks.progress)
-        write_text(directory.predictions, predictions_table(prediction_rows(run.classes, target, probabilities)))
+        write_text(directory.predictions, predictions_table(prediction_rows(run.model, target, probabilities)))
 
     def card(self, predictor: ClassificationPredictor) -> CardFacts:
         """Return the facts of the model card."""
@@ -193,6 +198,8 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return the predictor with the user's crops and preference."""
         if options.table is not None or options.classes is not None:
             raise RunError("this is a run of classification; leave out --table and --classes")
+        if options.abstain_below is not None and predictor.threshold is not None:
+            raise RunError("a run with --label-sets open answers 'unknown' itself; leave out --abstain-below")
         if options.crops is not None:
             predictor = predictor.with_crops(options.crops)
         return predictor if options.preference is None else predictor.with_preference(options.preference)
@@ -209,7 +216,8 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
             raise DataError(f"the model's classes {run.classes} are not the source's {data.test.classes}")
         models = {"chosen": run.model, "last": run.last}
         probabilities = {kind: model.probabilities(data.test.samples) for kind, model in models.items()}
-        return measure_probabilities(probabilities, data.test)
+        thresholds = {kind: model.threshold for kind, model in models.items()}
+        return measure_probabilities(probabilities, data.test, thresholds)
 
     def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return how far propagation has trusted its neighbours, where it has not trusted them fully."""
@@ -218,7 +226,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
 
     def measure_candidate(self, snapshot: Snapshot, pair: Pair, data: BenchData) -> dict[str, float]:
         """Measure the accuracy of a candidate on the whole target."""
-        return {"oracle_accuracy": measure_snapshot(snapshot, pair, data.test)}
+        return measure_snapshot(snapshot, pair, data.test)
 
 
 def _frozen_scaling(inputs: ClassificationInputs, transform: Any) -> FeatureTransform | None:
