@@ -69,7 +69,7 @@ def finish_run(
         model = task.calibrate(model, snapshot)
     found = task.conclude(settings, step, model, snapshot) if inputs.has_target else Conclusion(model)
     model = found.predictor
-    for sentence in (told := [*task.describe_model(model, inputs, snapshot), *found.sentences]):
+    for sentence in found.sentences:
         callbacks.notify(sentence)
     return Run(
         settings=settings,
@@ -81,7 +81,7 @@ def finish_run(
         scores=scores,
         candidates=[{"step": taken, **row} for taken, row in zip(candidates.taken, rows, strict=True)],
         chosen=candidates.taken[index],
-        sentences=(*inputs.notes, *sentences, *told),
+        sentences=(*inputs.notes, *sentences, *found.sentences),
         negative_transfer=warning,
         directory=path,
         label_sets=found.facts,

@@ -187,7 +187,7 @@ class Usage:
 
 @dataclass(frozen=True, eq=False)
 class Conclusion(Generic[AnyPredictor]):
-    """What the end of a run says about the classes of the target.
+    """What the end of a run says about the chosen model.
 
     Args:
         predictor: The predictor, complete.
@@ -323,7 +323,7 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
     def conclude(
         self, settings: Settings, step: Step, predictor: AnyPredictor, snapshot: Snapshot
     ) -> Conclusion[AnyPredictor]:
-        """Return the predictor with what the whole target says about its classes.
+        """Return the predictor with what the whole target says about it, and what the user should know.
 
         Args:
             settings: Settings of the run.
@@ -335,16 +335,6 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
 
     def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what the user should know about the trained objectives."""
-        return ()
-
-    def describe_model(self, predictor: AnyPredictor, inputs: AnyInputs, snapshot: Snapshot) -> Sequence[str]:
-        """Return what the user should know about the chosen model.
-
-        Args:
-            predictor: The chosen model.
-            inputs: Data of the run.
-            snapshot: What the model makes of the whole sets.
-        """
         return ()
 
     @abstractmethod

@@ -91,22 +91,20 @@ def evaluate_data(predictor: RegressionPredictor, data: str, options: PredictOpt
     return Outcome(lambda: {"used_labels": True, **found, "samples": len(samples), "runs": options.runs}, lines)
 
 
-def describe_range(predictor: RegressionPredictor, inputs: ClassificationInputs, snapshot: Snapshot) -> list[str]:
+def describe_range(predictor: RegressionPredictor, snapshot: Snapshot) -> list[str]:
     """Return a warning where predictions of the target are far beyond the values of the source.
 
     Args:
         predictor: The chosen model.
-        inputs: Data of the run.
         snapshot: What the chosen model makes of the whole sets.
     """
-    assert isinstance(inputs.pair, ValuePair)
-    known = inputs.pair.mean + inputs.pair.deviation * inputs.pair.labels.astype(np.float64)
+    known = predictor.in_units(torch.cat([snapshot.source.labels, snapshot.held_out_source.labels]).cpu().numpy())
     parts = [snapshot.target.logits, snapshot.held_out_target.logits]
     values = predictor.in_units(torch.cat([part.cpu() for part in parts]).numpy())
     low, high = float(known.min()), float(known.max())
     reach = _BEYOND * (high - low)
     beyond = int(((values < low - reach) | (values > high + reach)).sum())
-    if not inputs.has_target or not beyond:
+    if not beyond:
         return []
     return [
         f"{beyond} of {len(values)} target samples have predictions far beyond the source's values, which lie between "

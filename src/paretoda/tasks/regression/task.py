@@ -23,7 +23,7 @@ from paretoda.run.directory.directory import RunDirectory
 from paretoda.run.directory.tables import values_table
 from paretoda.run.result import Run
 from paretoda.run.settings import Settings
-from paretoda.run.task import BenchData, Tables, Task
+from paretoda.run.task import BenchData, Conclusion, Tables, Task
 from paretoda.schemes import SCHEMES
 from paretoda.tasks import CLASSIFICATION, REGRESSION, find_task
 from paretoda.tasks.classification.inputs import ClassificationInputs, open_inputs
@@ -67,7 +67,6 @@ class Regression(Task[ClassificationInputs, RegressionPredictor]):
     apply_options = staticmethod(apply_options)
     pictures = staticmethod(make_pictures)
     oracle_pictures = staticmethod(add_oracle_pictures)
-    describe_model = staticmethod(describe_range)
     predict_data = staticmethod(predict_data)
     evaluate_data = staticmethod(evaluate_data)
     make_program = staticmethod(RegressionProgram)
@@ -116,6 +115,16 @@ class Regression(Task[ClassificationInputs, RegressionPredictor]):
         """Return the same networks for new data of the source, whose features are scaled differently."""
         found: tuple[RegressionPredictor, ...] = find_task(CLASSIFICATION).for_sources(predictor, inputs)
         return found
+
+    def conclude(
+        self,
+        settings: Settings,
+        step: Step,
+        predictor: RegressionPredictor,
+        snapshot: Snapshot,
+    ) -> Conclusion[RegressionPredictor]:
+        """Warn of predictions far beyond the values of the source."""
+        return Conclusion(predictor, sentences=describe_range(predictor, snapshot))
 
     def load(self, directory: RunDirectory, device: torch.device) -> RegressionPredictor:
         """Load the model of a finished run; nothing in its files is executed."""
