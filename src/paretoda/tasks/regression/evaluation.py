@@ -98,7 +98,9 @@ def describe_range(predictor: RegressionPredictor, snapshot: Snapshot) -> list[s
         predictor: The chosen model.
         snapshot: What the chosen model makes of the whole sets.
     """
-    known = predictor.in_units(torch.cat([snapshot.source.labels, snapshot.held_out_source.labels]).cpu().numpy())
+    known = predictor.in_units(
+        torch.cat([snapshot.source.labels, snapshot.held_out_source.labels])[:, None].cpu().numpy()
+    )
     parts = [snapshot.target.logits, snapshot.held_out_target.logits]
     values = predictor.in_units(torch.cat([part.cpu() for part in parts]).numpy())
     low, high = float(known.min()), float(known.max())

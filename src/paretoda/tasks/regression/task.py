@@ -118,8 +118,8 @@ class Regression(Task[ClassificationInputs, RegressionPredictor]):
 
     def conclude(
         self,
-        settings: Settings,
-        step: Step,
+        settings: Settings,  # noqa: ARG002
+        step: Step,  # noqa: ARG002
         predictor: RegressionPredictor,
         snapshot: Snapshot,
     ) -> Conclusion[RegressionPredictor]:
