@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -15,12 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.bench.layouts import find_home, find_place
+from paretoda.core.options import name_some
 from paretoda.data.drawn.digits import draw_printed_digits, load_handwritten_digits, load_handwritten_labels
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.data.open.arrays import open_npz_file
+from paretoda.data.open.folders import open_labelled_folder
+from paretoda.data.samples import Labels
 from paretoda.errors import DataError
 from paretoda.io.files import atomic_folder
 from paretoda.io.limits import check_unpacked
+from paretoda.objectives.parts.label_sets import UNKNOWN
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
 
@@ -115,7 +119,37 @@ def complete_settings(
 
 
 def open_part(part: Part, data: Path | None, work: Path) -> Any:
-    """Return a domain as a user would give it: arrays (x, y, classes), the images of a list, or a folder.
+    """Return a domain as a user would give it, with the classes that the part takes; otherwise as `open_domain`."""
+    found = open_domain(part, data, work)
+    return found if part.classes is None else take_classes(found, part.classes, part.unknown)
+
+
+def take_classes(domain: Any, classes: Sequence[str], unknown: Sequence[str] = ()) -> Any:
+    """Return the samples of some classes of a domain.
+
+    Args:
+        domain: Arrays (x, y, classes), files, or the folder of labelled images.
+        classes: Names of the classes.
+        unknown: Names of further classes, whose samples get the label `UNKNOWN`.
+
+    Raises:
+        DataError: The domain has no such class.
+    """
+    files: Any = open_labelled_folder(domain) if isinstance(domain, Path) else domain
+    arrays = isinstance(files, tuple)
+    values, names = (files[1], files[2]) if arrays else (files.labels.values, files.labels.classes)
+    place = {name: number for number, name in enumerate(classes)} | dict.fromkeys(unknown, len(classes))
+    if missing := [name for name in place if name not in names]:
+        raise DataError(f"the domain has no class {missing[0]!r}; it has {name_some(list(names))}")
+    numbers = np.array([place.get(name, -1) for name in names], dtype=np.int64)[values]
+    kept, found = np.flatnonzero(numbers >= 0), (*classes, *([UNKNOWN] if unknown else []))
+    if arrays:
+        return files[0][kept], numbers[kept], list(found)
+    return replace(files.select(kept), labels=Labels(numbers[kept], found))
+
+
+def open_domain(part: Part, data: Path | None, work: Path) -> Any:
+    """Return a whole domain as a user would give it: arrays (x, y, classes), the images of a list, or a folder.
 
     Args:
         part: The domain.

@@ -26,6 +26,8 @@ class Part:
         benchmark: The paper's benchmark that the domain belongs to, in any layout; None for other suites.
         ordered: Whether the samples of an .npz keep their order, as frames of a drive do; others are shuffled with a
             fixed seed.
+        classes: Names of the classes whose samples are taken; None for all.
+        unknown: Names of further classes whose samples are taken and labelled "unknown", for open label sets.
     """
 
     path: str
@@ -33,6 +35,8 @@ class Part:
     of: int | None = None
     benchmark: str | None = None
     ordered: bool = False
+    classes: tuple[str, ...] | None = None
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class Suite:
     Args:
         about: One line about the suite.
         tasks: Name -> task.
-        measure: The measure of its tables: "accuracy", "mean_class_accuracy" or "miou".
+        measure: The measure of its tables: "accuracy", "mean_class_accuracy", "h_score" or "miou".
         task: Name of the task of all its runs.
         references: Published numbers, with a column for each task.
         reference_stds: Published standard deviations of those numbers, where there are any.

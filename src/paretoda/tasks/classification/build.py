@@ -21,6 +21,7 @@ from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import LABELS, Settings
 from paretoda.tasks.classification.given_run import BEGUN, load_given_run
+from paretoda.tasks.classification.label_sets import PART_OPTIONS
 from paretoda.training.optimisers import SGD
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -117,6 +118,8 @@ def make_objectives(settings: Settings, width: int, shares: Tensor, kind: str = 
     if settings.from_run is not None:
         for part, name in settings.target_losses.items():
             options[part] = {**BEGUN.get(name, {}), **options[part]}
+    for part, name in settings.target_losses.items():
+        options[part] = {**PART_OPTIONS.get(settings.label_sets, {}).get(name, {}), **options[part]}
     shape = {"features": width, "classes": len(shares)}
     made = {
         "source": CrossEntropy(**shape, smoothing=settings.label_smoothing),
