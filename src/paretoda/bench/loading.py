@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from paretoda.bench.layouts import find_home, find_place
+from paretoda.core.options import name_some
 from paretoda.data.drawn.digits import (
     FONTS,
     SANS,
@@ -26,9 +27,12 @@ from paretoda.data.drawn.digits import (
 from paretoda.data.drawn.streets import DRIVING_CLASSES, draw_driving_scenes
 from paretoda.data.drawn.values import VALUE_DOMAINS, load_value_domain
 from paretoda.data.open.arrays import open_npz_file
+from paretoda.data.open.folders import open_labelled_folder
+from paretoda.data.samples import Labels
 from paretoda.errors import DataError
 from paretoda.io.files import atomic_folder
 from paretoda.io.limits import check_unpacked
+from paretoda.objectives.parts.label_sets import UNKNOWN
 from paretoda.run.task import BenchData, Task
 from paretoda.tasks.suites import Part, SuiteTask
 from paretoda.types import IGNORE
@@ -126,7 +130,39 @@ def complete_settings(
 
 
 def open_part(part: Part, data: Path | None, work: Path) -> Any:
-    """Return a domain as a user would give it: arrays (x, y, classes), the images of a list, or a folder.
+    """Return a domain as a user would give it, with the classes that the part takes; otherwise as `open_domain`."""
+    found = open_domain(part, data, work)
+    return found if part.classes is None else take_classes(found, part.classes, part.unknown)
+
+
+def take_classes(domain: Any, classes: Sequence[str], unknown: Sequence[str] = ()) -> Any:
+    """Return the samples of some classes of a domain; scenes keep all pixels, and those of other classes are ignored.
+
+    Args:
+        domain: Arrays (x, y, classes), files, or the folder of labelled images.
+        classes: Names of the classes.
+        unknown: Names of further classes, whose samples get the label `UNKNOWN`.
+
+    Raises:
+        DataError: The domain has no such class.
+    """
+    files: Any = open_labelled_folder(domain) if isinstance(domain, Path) else domain
+    arrays = isinstance(files, tuple)
+    if arrays and files[1].ndim > 1:
+        return files[0], keep_classes(files[1], files[2], classes), list(classes)
+    values, names = (files[1], files[2]) if arrays else (files.labels.values, files.labels.classes)
+    place = {name: number for number, name in enumerate(classes)} | dict.fromkeys(unknown, len(classes))
+    if missing := [name for name in place if name not in names]:
+        raise DataError(f"the domain has no class {missing[0]!r}; it has {name_some(list(names))}")
+    numbers = np.array([place.get(name, -1) for name in names], dtype=np.int64)[values]
+    kept, found = np.flatnonzero(numbers >= 0), (*classes, *([UNKNOWN] if unknown else []))
+    if arrays:
+        return files[0][kept], numbers[kept], list(found)
+    return replace(files.select(kept), labels=Labels(numbers[kept], found))
+
+
+def open_domain(part: Part, data: Path | None, work: Path) -> Any:
+    """Return a whole domain as a user would give it: arrays (x, y, classes), the images of a list, or a folder.
 
     Args:
         part: The domain.
@@ -146,8 +182,6 @@ def open_part(part: Part, data: Path | None, work: Path) -> Any:
     files = [read_arrays(path) for path in paths]
     x, y = (np.concatenate([file[name] for file in files]) for name in ("x", "y"))
     classes = files[0]["classes"].tolist()
-    if part.classes:
-        y, classes = keep_classes(y, classes, part.classes), list(part.classes)
     if part.ordered:
         return x, y, classes
     places = np.random.default_rng(0).permutation(part.of or len(x))[: part.take]

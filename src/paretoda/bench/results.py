@@ -15,7 +15,7 @@ from paretoda.io.files import write_text
 from paretoda.report.bench_page import render_bench_page
 from paretoda.report.tables import Table, TableStyle, make_table, to_csv, to_latex, to_markdown
 
-_CLASS_MEASURES = {"accuracy": "accuracy", "mean_class_accuracy": "accuracy", "miou": "iou"}
+_CLASS_MEASURES = {"accuracy": "accuracy", "mean_class_accuracy": "accuracy", "h_score": "accuracy", "miou": "iou"}
 """Measure of a suite -> its measure of one class."""
 
 

@@ -197,6 +197,55 @@ SUITES["small-targets"] = Suite(
         if name.endswith((" A-C", " C-A"))
     },
 )
+_PACS_KNOWN, _PACS_OTHERS = ("dog", "elephant", "giraffe", "guitar"), ("horse", "house", "person")
+_OFFICE31_SHARED = (
+    *("back_pack", "bike", "calculator", "headphones", "keyboard", "laptop_computer", "monitor", "mouse", "mug"),
+    "projector",
+)
+"""The ten classes of Office-31 that Caltech-256 has as well: those of the target in its partial tasks, and the known
+ones in its open tasks."""
+_OFFICE31_UNKNOWN = (
+    *("pen", "phone", "printer", "punchers", "ring_binder", "ruler", "scissors", "speaker", "stapler"),
+    *("tape_dispenser", "trash_can"),
+)
+"""The last eleven classes of Office-31 in alphabetical order: the unknown ones in its open tasks."""
+
+
+def _take_part(tasks: Mapping[str, SuiteTask], known: tuple[str, ...]) -> dict[str, SuiteTask]:
+    """Return the tasks with a target that has some of the classes only."""
+    return {name: replace(task, target=replace(task.target, classes=known)) for name, task in tasks.items()}
+
+
+def _open_up(tasks: Mapping[str, SuiteTask], known: tuple[str, ...], unknown: tuple[str, ...]) -> dict[str, SuiteTask]:
+    """Return the tasks with a source that has some of the classes only, and a target that has others as well."""
+    return {
+        name: replace(
+            task,
+            source=replace(task.source, classes=known),
+            target=replace(task.target, classes=known, unknown=unknown),
+        )
+        for name, task in tasks.items()
+    }
+
+
+SUITES["pacs-partial"] = Suite(
+    "PACS features; the target has dog, elephant, giraffe and guitar only, the source all seven classes.",
+    _take_part(SUITES["pacs"].tasks, _PACS_KNOWN),
+)
+SUITES["pacs-open"] = Suite(
+    "PACS features; the source has dog, elephant, giraffe and guitar, horse, house and person are new in the target.",
+    _open_up(SUITES["pacs"].tasks, _PACS_KNOWN, _PACS_OTHERS),
+    measure="h_score",
+)
+SUITES["office31-partial"] = Suite(
+    "Office-31 JPEGs, frozen EfficientNet-Lite0; the target has the ten classes that Caltech-256 has, the source all.",
+    _take_part(SUITES["office31-jpeg"].tasks, _OFFICE31_SHARED),
+)
+SUITES["office31-open"] = Suite(
+    "Office-31 JPEGs, frozen EfficientNet-Lite0; ten known classes, and the last eleven are new in the target.",
+    _open_up(SUITES["office31-jpeg"].tasks, _OFFICE31_SHARED, _OFFICE31_UNKNOWN),
+    measure="h_score",
+)
 SUITES["few-labels"] = Suite(
     "PACS and SURF A-C and C-A with the labels of 1, 3, 5 and 10 target samples of each class.",
     {

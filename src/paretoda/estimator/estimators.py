@@ -30,10 +30,11 @@ from paretoda.estimator.domains import (
 )
 from paretoda.estimator.parameters import Parameters
 from paretoda.evaluation.predictions import predict
+from paretoda.objectives.parts.label_sets import UNKNOWN
 from paretoda.run.interrupt import InterruptedRunError
 from paretoda.run.result import Run
 from paretoda.tasks.classification.given_run import load_given_run
-from paretoda.tasks.classification.predictor import ClassificationPredictor
+from paretoda.tasks.classification.predictor import ClassificationPredictor, mark_unknown
 from paretoda.tasks.settings import make_settings
 
 Self = TypeVar("Self", bound="Adapted")
@@ -158,11 +159,15 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
         target_loss: Losses on the unlabelled target, joined by plus signs; "none" for none.
         scheme: How the losses are weighted.
         guide: Loss on held-out target data that guides the weights.
+        label_sets: Classes of the target: those of the source ("closed"), some of them ("partial"), or others besides
+            ("open"), which are predicted as `unknown_label_`.
         random_state: Seed of the run; a generator or None draws one.
 
     Attributes:
         classes_: The classes, sorted, shape (K,).
         source_domains_: The positive integers of `sample_domain` that are sources of their own, sorted.
+        unknown_label_: What `predict` returns for samples of no class if `label_sets` is "open": "unknown" for classes
+            that are text, otherwise -1, or an integer below all classes if -1 is one of them.
         n_features_in_: The number of features d.
         feature_names_in_: The names of the columns, if X was a data frame.
         run_: The `Run` of `paretoda.adapt`.
@@ -208,26 +213,44 @@ class ParetoDAClassifier(ClassifierMixin, Adapted):  # type: ignore[misc]
         return probabilities
 
     def predict(self, X: Any, sample_domain: Any = None) -> NDArray[Any]:
-        """Return the most probable classes, shape (n,).
+        """Return the most probable classes, shape (n,), or `unknown_label_` for samples that look like none of them.
 
         Args:
             X: Features, shape (n, d).
             sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
         """
-        best = self._outputs(X, sample_domain)[1].argmax(axis=1)
-        classes: NDArray[Any] = self.classes_[best]
-        return classes
+        logits = self._outputs(X, sample_domain)[1]
+        best = logits.argmax(axis=1)
+        threshold = self.run_.model.threshold
+        if threshold is None:
+            classes: NDArray[Any] = self.classes_[best]
+            return classes
+        mixed = self.classes_.dtype.kind in "bO"  # text beside what need not be text
+        answers = np.array([*self.classes_.tolist(), self.unknown_label_], dtype=object if mixed else None)
+        found: NDArray[Any] = answers[mark_unknown(best, softmax(logits, axis=1), threshold)]
+        return found
+
+    @property
+    def unknown_label_(self) -> Any:
+        """What `predict` returns for samples of no class."""
+        check_is_fitted(self)
+        if self.classes_.dtype.kind not in "iuf":
+            return UNKNOWN
+        return -1 if -1 not in self.classes_ else int(np.floor(self.classes_.min())) - 1
 
     def score(self, X: Any, y: Any, sample_domain: Any = None, sample_weight: Any = None) -> float:
         """Return the accuracy on labelled rows.
 
         Args:
             X: Features, shape (n, d).
-            y: Classes, shape (n,).
+            y: Classes, shape (n,); with `label_sets` "open" all that `fit` did not see count as `unknown_label_`.
             sample_domain: Domain of each row, shape (n,), as in `fit`; None if all rows are of the target.
             sample_weight: Weight of each row, shape (n,); None for equal weights.
         """
-        return float(accuracy_score(y, self.predict(X, sample_domain), sample_weight=sample_weight))
+        predicted = self.predict(X, sample_domain)
+        if self.run_.model.threshold is not None:
+            y = np.where(np.isin(y, self.classes_), np.asarray(y, dtype=predicted.dtype), self.unknown_label_)
+        return float(accuracy_score(y, predicted, sample_weight=sample_weight))
 
 
 class ParetoDATransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Adapted):  # type: ignore[misc]

@@ -31,6 +31,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         guide: str = "agreement",
         *,
         from_run: str | Path | Run | None = None,
+        label_sets: str = "closed",
         label_loss: bool | None = None,
         loss_weights: tuple[float, ...] = (),
         joined: bool = False,
@@ -76,6 +77,7 @@ class Parameters(BaseEstimator):  # type: ignore[misc]
         self.scheme = scheme
         self.guide = guide
         self.from_run = from_run
+        self.label_sets = label_sets
         self.label_loss = label_loss
         self.loss_weights = loss_weights
         self.joined = joined

@@ -60,6 +60,7 @@ def finish_run(
     rows = candidates.rows()
     scores = _score(choose_validators(task, settings), snapshot, rows[index]) if inputs.has_target else {}
     others = reference.scores()
+    sentences += reference.doubts
     warning = None if others is None else negative_transfer_warning(scores, others, reference.name)
     if warning is not None:
         sentences.append(warning)

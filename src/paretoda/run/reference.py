@@ -29,6 +29,9 @@ class Reference:
         inputs: Data of the run.
         step: Step of the run.
         callbacks: Receive sentences and, unless it is trained beside the run, progress.
+
+    Attributes:
+        doubts: Once the scores are known: what it says against equal classes in source and target.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class Reference:
     ) -> None:
         self._task, self._inputs, self._callbacks = task, inputs, callbacks
         self._given = settings.from_run is not None
+        self.doubts: Sequence[str] = ()
         self._settings, self._step = settings if self._given else source_only(settings), step
         cheap = self._given or inputs.pair.kind == "features"
         asked = cheap if settings.reference is None else settings.reference
@@ -54,8 +58,9 @@ class Reference:
         """Return the scores that two models can be compared by; None where no reference is wanted."""
         if not self._wanted:
             return None
-        scores, sentences = self._train(self._callbacks.reference) if self._beside is None else self._beside.result()
-        for sentence in sentences:
+        found = self._train(self._callbacks.reference) if self._beside is None else self._beside.result()
+        scores, sentences, self.doubts = found
+        for sentence in [*sentences, *self.doubts]:
             self._callbacks.notify(sentence)
         return scores
 
@@ -64,11 +69,12 @@ class Reference:
         if self._beside is not None:
             self._beside.stop()
 
-    def _train(self, after: Sequence[After] = ()) -> tuple[dict[str, float], list[str]]:
+    def _train(self, after: Sequence[After] = ()) -> tuple[dict[str, float], list[str], list[str]]:
         sentences: list[str] = []
         pair, validators = self._inputs.pair, self._task.tables.validators
         step = build_step(self._task, self._settings, pair, self._step.device, self._step.processes)
         if not self._given:
             step = train(self._settings, pair, step, after=after, say=sentences.append, validators=validators).step
         snapshot = take_snapshot(pair, step.model, step.device, processes=step.processes)
-        return {name: validators[name]()(snapshot) for name in COMPARABLE if name in validators}, sentences
+        scores = {name: validators[name]()(snapshot) for name in COMPARABLE if name in validators}
+        return scores, sentences, [] if self._given else [*self._task.doubt(snapshot, pair.classes)]

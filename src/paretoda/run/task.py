@@ -333,6 +333,15 @@ class Task(ABC, Generic[AnyInputs, AnyPredictor]):
         """
         return Conclusion(predictor)
 
+    def doubt(self, snapshot: Snapshot, classes: tuple[str, ...]) -> Sequence[str]:
+        """Return what speaks against equal classes in source and target, by a model of the source alone.
+
+        Args:
+            snapshot: What that model makes of the whole sets.
+            classes: Names of the classes.
+        """
+        return ()
+
     def describe_objectives(self, objectives: Iterable[Objective]) -> Sequence[str]:
         """Return what the user should know about the trained objectives."""
         return ()

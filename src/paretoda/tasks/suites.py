@@ -26,7 +26,9 @@ class Part:
         benchmark: The paper's benchmark that the domain belongs to, in any layout; None for other suites.
         ordered: Whether the samples of an .npz keep their order, as frames of a drive do; others are shuffled with a
             fixed seed.
-        classes: Classes of label maps that are kept, in this order; pixels of others are ignored. () for all of them.
+        classes: Names of the classes that are kept, in this order: samples of others are left out, and pixels of others are
+            ignored. None for all.
+        unknown: Names of further classes whose samples are taken and labelled "unknown", for open label sets.
     """
 
     path: str
@@ -34,7 +36,8 @@ class Part:
     of: int | None = None
     benchmark: str | None = None
     ordered: bool = False
-    classes: tuple[str, ...] = ()
+    classes: tuple[str, ...] | None = None
+    unknown: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ class Suite:
     Args:
         about: One line about the suite.
         tasks: Name -> task.
-        measure: The measure of its tables: "accuracy", "mean_class_accuracy", "miou" or "r2".
+        measure: The measure of its tables: "accuracy", "mean_class_accuracy", "h_score", "miou" or "r2".
         task: Name of the task of all its runs.
         references: Published numbers, with a column for each task.
         reference_stds: Published standard deviations of those numbers, where there are any.

@@ -22,6 +22,7 @@ from paretoda.objectives.target_labels import TargetLabels
 from paretoda.run.build import assemble_step, with_prior
 from paretoda.run.settings import LABELS, Settings
 from paretoda.tasks.classification.given_run import BEGUN, load_given_run
+from paretoda.tasks.classification.label_sets import PART_OPTIONS
 from paretoda.training.optimisers import SGD
 from paretoda.training.seeding import seed_everything
 from paretoda.training.step import Step
@@ -131,6 +132,8 @@ def make_objectives(
     if settings.from_run is not None:
         for part, name in settings.target_losses.items():
             options[part] = {**BEGUN.get(name, {}), **options[part]}
+    for part, name in settings.target_losses.items():
+        options[part] = {**PART_OPTIONS.get(settings.label_sets, {}).get(name, {}), **options[part]}
     shape = {"features": width, "classes": len(shares)}
     losses = {} if settings.from_run is not None else _make_source_losses(settings, shape, options, sources)
     for part, name in settings.target_losses.items():

@@ -22,8 +22,18 @@ from paretoda.tasks.classification.predictor import ClassificationPredictor
 from paretoda.training.step import Step
 from paretoda.types import Objective, Snapshot
 
-DEFAULTS: Mapping[str, Any] = {"select": "last", "reference": False}
-"""Settings of a run whose label sets differ, where the user gives no others: most validators expect equal ones."""
+_ALWAYS: Mapping[str, Any] = {"select": "last", "reference": False}
+"""Most validators expect equal label sets, and so does a comparison with source-only by them."""
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    "partial": {**_ALWAYS, "scaling": "joint"},
+    "open": _ALWAYS,
+}
+"""Label sets -> settings of their runs, where the user gives no others.
+
+A target that lacks classes has another mean than the source for that reason alone, which per-domain scaling removes.
+"""
+PART_OPTIONS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {"partial": {"propagation": {"balanced": False}}}
+"""Label sets -> target loss -> its options, where the user gives no others."""
 _UNBALANCED = ("last", "ensv", "entropy", "snd", "dev", "source-risk", "mixval", "circv", LABELS)
 """Rules of selection that do not expect the target to have every class about as often as the source."""
 _MOST_NAMED = 40

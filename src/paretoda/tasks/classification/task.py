@@ -13,6 +13,7 @@ import torch
 from paretoda.data import PairSettings, examine
 from paretoda.data.doctor.examine import examine_sources, examine_target_labels
 from paretoda.data.doctor.findings import Finding, sort_findings
+from paretoda.data.open.samples import open_unchecked
 from paretoda.data.pair import Pair
 from paretoda.data.scaling import FeatureTransform
 from paretoda.errors import DataError, RunError
@@ -50,6 +51,7 @@ from paretoda.tasks.classification.evaluation import (
 from paretoda.tasks.classification.export import ClassificationProgram
 from paretoda.tasks.classification.given_run import DEFAULTS, KEPT_SETTINGS, check_given_run, examine_given_run
 from paretoda.tasks.classification.inputs import ClassificationInputs, add_target_labels, open_inputs
+from paretoda.tasks.classification.label_doubts import doubt_label_sets, examine_label_sets
 from paretoda.tasks.classification.predictor import ClassificationPredictor, average, load_predictor
 from paretoda.training.step import Step
 from paretoda.training.strategies import STRATEGIES
@@ -83,7 +85,7 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         """Return the defaults of a run that begins with another one, or whose label sets differ."""
         if values.get("from_run") is not None:
             return DEFAULTS
-        return label_sets.DEFAULTS if values.get("label_sets") in ("partial", "open") else {}
+        return label_sets.DEFAULTS.get(str(values.get("label_sets")), {})
 
     def check(self, settings: Settings) -> None:
         """Raise ValueError for settings that make no sense without a source, or for these label sets."""
@@ -174,7 +176,14 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
         settings = PairSettings(skip_bad=skip_bad)
         if isinstance(source, list):
             return examine_sources(source, target, settings, progress)
-        return examine(source, target, settings, progress)
+        found = examine(source, target, settings, progress)
+        if any(finding.severity == "error" for finding in found) or not _are_features(source):
+            return found
+        return sort_findings([*found, *examine_label_sets(self, source, target)])
+
+    def doubt(self, snapshot: Snapshot, classes: tuple[str, ...]) -> Sequence[str]:
+        """Return what speaks against equal classes in source and target."""
+        return doubt_label_sets(snapshot, classes)
 
     def examine_target_labels(
         self, labels: Any, source: Any, target: Any, *, skip_bad: bool, progress: Progress | None
@@ -227,6 +236,11 @@ class Classification(Task[ClassificationInputs, ClassificationPredictor]):
     def measure_candidate(self, snapshot: Snapshot, pair: Pair, data: BenchData) -> dict[str, float]:
         """Measure the accuracy of a candidate on the whole target."""
         return measure_snapshot(snapshot, pair, data.test)
+
+
+def _are_features(data: Any) -> bool:
+    """Return whether data that can be opened are features."""
+    return open_unchecked(data, labelled=False).kind == "features"
 
 
 def _frozen_scaling(inputs: ClassificationInputs, transform: Any) -> FeatureTransform | None:
