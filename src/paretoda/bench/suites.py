@@ -218,14 +218,13 @@ def _take_part(tasks: Mapping[str, SuiteTask], known: tuple[str, ...]) -> dict[s
 
 def _open_up(tasks: Mapping[str, SuiteTask], known: tuple[str, ...], unknown: tuple[str, ...]) -> dict[str, SuiteTask]:
     """Return the tasks with a source that has some of the classes only, and a target that has others as well."""
-    return {
-        name: replace(
-            task,
-            source=replace(task.source, classes=known),
-            target=replace(task.target, classes=known, unknown=unknown),
-        )
-        for name, task in tasks.items()
-    }
+
+    def open_up(task: SuiteTask) -> SuiteTask:
+        assert isinstance(task.source, Part)
+        target = replace(task.target, classes=known, unknown=unknown)
+        return replace(task, source=replace(task.source, classes=known), target=target)
+
+    return {name: open_up(task) for name, task in tasks.items()}
 
 
 SUITES["pacs-partial"] = Suite(

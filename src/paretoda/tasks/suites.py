@@ -26,7 +26,7 @@ class Part:
         benchmark: The paper's benchmark that the domain belongs to, in any layout; None for other suites.
         ordered: Whether the samples of an .npz keep their order, as frames of a drive do; others are shuffled with a
             fixed seed.
-        classes: Names of the classes that are kept, in this order: samples of others are left out, and pixels of others are
+        classes: Names of the classes that are kept, in this order; samples of others are left out, and pixels of others
             ignored. None for all.
         unknown: Names of further classes whose samples are taken and labelled "unknown", for open label sets.
     """
