@@ -23,14 +23,16 @@ from paretoda.run.train import train
 from paretoda.training.snapshot import take_snapshot
 from paretoda.types import Snapshot
 
-_RARE = 0.2
-"""A class whose estimated share of the target is below this part of its share of the source seems to be absent."""
+_RARE, _SELDOM = 0.2, 0.4
+"""A class seems to be absent whose estimated share of the target is below the first part of its share of the source,
+and whose mean prediction is below the second one."""
 _EXPECTED = 10
 """Samples that a class needs to be expected in the target, so that their absence means something."""
 _SURPRISED = 0.5
 """Share of the target above which the model is at a loss altogether, and its estimates mean nothing; chance: 0.05."""
-_SPLIT, _APART = 0.8, 4.0
-"""Share of the variance of novelties that two groups explain, and distance of their means, of a target in two parts."""
+_SPLIT, _APART, _MAJORITY = 0.8, 4.0, 0.8
+"""Share of the variance of novelties that two groups explain, and distance of their means, of a target in two parts;
+where more than the majority looks new, it is the gap between the domains that does."""
 _NEIGHBOURS, _ROUNDS = 20, 10
 _MOST = 5000
 """Target samples among which neighbours are searched."""
@@ -73,13 +75,10 @@ def doubt_label_sets(snapshot: Snapshot, classes: Sequence[str]) -> list[str]:
     present = counts > 0
     shares = counts[present] / counts.sum()
     known = probabilities[:, present] / probabilities[:, present].sum(1, keepdim=True)
-    ratios = estimate_shares(known, shares) / shares
+    ratios, means = estimate_shares(known, shares) / shares, known.mean(0) / shares
+    absent = (ratios < _RARE) & (means < _SELDOM) & (shares * len(known) >= _EXPECTED)
     names = [name for name, there in zip(classes, present.tolist(), strict=True) if there]
-    rare = [
-        name
-        for name, ratio, share in zip(names, ratios.tolist(), shares.tolist(), strict=True)
-        if ratio < _RARE and share * len(probabilities) >= _EXPECTED
-    ]
+    rare = [name for name, gone in zip(names, absent.tolist(), strict=True) if gone]
     said = []
     if rare:
         said.append(
@@ -103,7 +102,7 @@ def _find_strange_share(snapshot: Snapshot) -> float | None:
     split = split_in_two(spread)
     share, distance = float((spread > split.threshold).double().mean()), split.high - split.low
     explained = share * (1 - share) * distance**2 / max(float(spread.var()), 1e-12)
-    return share if explained > _SPLIT and distance > _APART else None
+    return share if explained > _SPLIT and distance > _APART and share < _MAJORITY else None
 
 
 def examine_label_sets(task: Task[Any, Any], source: Any, target: Any) -> list[Finding]:
