@@ -123,6 +123,9 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
         mean = sum(confidence for _, _, confidence in run.predictions) / len(run.predictions)
         tiles.append((f"{len(run.predictions):,}", "target samples predicted"))
         tiles.append((f"{100 * mean:.1f} %", "mean confidence on the target"))
+    if run.novelty is not None:
+        threshold, share = run.novelty
+        tiles.append((f"{100 * share:.1f} %", f"of the target unknown, novelty above {threshold:.4f}"))
     if run.chosen is not None:
         tiles.append((f"{run.chosen}", f"step of the chosen model, of {len(run.history)}"))
     return tiles

@@ -134,5 +134,13 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         scores=results.get("scores", {}),
         sentences=results.get("sentences", [_UNFINISHED]),
         predictions=directory.read_predictions() if results else [],
+        class_weights=results.get("class_weights", {}),
+        novelty=_read_novelty(results),
         inputs={domain: path if Path(path).is_absolute() else "in memory" for domain, path in given.items()},
     )
+
+
+def _read_novelty(results: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the threshold of the novelty and the share of unknown samples; None where there is no threshold."""
+    found = results.get("novelty_threshold"), results.get("unknown_share")
+    return None if None in found else found
