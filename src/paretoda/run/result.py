@@ -142,5 +142,5 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
 
 def _read_novelty(results: Mapping[str, Any]) -> tuple[float, float] | None:
     """Return the threshold of the novelty and the share of unknown samples; None where there is no threshold."""
-    found = results.get("novelty_threshold"), results.get("unknown_share")
-    return None if None in found else found
+    threshold, share = results.get("novelty_threshold"), results.get("unknown_share")
+    return None if threshold is None or share is None else (threshold, share)
