@@ -92,6 +92,8 @@ class RunFacts:
         inputs: Domain -> location of its data.
         pictures: What the model and the data show.
         classes_title: Heading of the table of predicted classes.
+        class_weights: Class -> its weight, where the target may lack classes; otherwise empty.
+        novelty: Threshold of the novelty and share of unknown samples, where the target may have classes of its own.
     """
 
     title: str
@@ -106,6 +108,8 @@ class RunFacts:
     inputs: Mapping[str, str] = field(default_factory=dict)
     pictures: Pictures = NO_PICTURES
     classes_title: str = "Predicted classes"
+    class_weights: Mapping[str, float | None] = field(default_factory=dict)
+    novelty: tuple[float, float] | None = None
 
 
 def named_curves(history: Sequence[Mapping[str, Any]], key: str) -> dict[str, Points]:

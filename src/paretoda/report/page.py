@@ -124,6 +124,9 @@ def _tiles(run: RunFacts) -> list[tuple[str, str]]:
         tiles.append((f"{len(run.predictions):,}", "target samples predicted"))
     if confidences := [confidence for _, _, confidence in run.predictions if isfinite(confidence)]:
         tiles.append((f"{100 * sum(confidences) / len(confidences):.1f} %", "mean confidence on the target"))
+    if run.novelty is not None:
+        threshold, share = run.novelty
+        tiles.append((f"{100 * share:.1f} %", f"of the target unknown, novelty above {threshold:.4f}"))
     if run.chosen is not None:
         tiles.append((f"{run.chosen}", f"step of the chosen model, of {len(run.history)}"))
     return tiles

@@ -155,5 +155,13 @@ def read_facts(directory: RunDirectory, title: str | None = None) -> RunFacts:
         scores=results.get("scores", {}),
         sentences=results.get("sentences", [_UNFINISHED]),
         predictions=directory.read_predictions() if results else [],
+        class_weights=results.get("class_weights", {}),
+        novelty=_read_novelty(results),
         inputs=_describe_inputs(given),
     )
+
+
+def _read_novelty(results: Mapping[str, Any]) -> tuple[float, float] | None:
+    """Return the threshold of the novelty and the share of unknown samples; None where there is no threshold."""
+    threshold, share = results.get("novelty_threshold"), results.get("unknown_share")
+    return None if threshold is None or share is None else (threshold, share)

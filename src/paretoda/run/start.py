@@ -144,6 +144,8 @@ def _check_request(
         raise SettingsError("give a source and a target; only the method 'source-only' needs no target")
     if labels is None and settings.reads_labels:
         raise SettingsError("the loss, guide and selection 'labels' need labelled target samples; give --target-labels")
+    if target is None and settings.label_sets != "closed":
+        raise SettingsError(f"--label-sets {settings.label_sets} is about a target; give one, or leave it out")
     if target is None and labels is not None:
         raise SettingsError("--target-labels belong to a target; give the target as well")
     if target is None:

@@ -63,6 +63,9 @@ class Results(BaseModel):
     scores: dict[str, Number] = {}
     candidates: list[dict[str, Number]] = []
     sentences: list[str] = []
+    class_weights: dict[str, Number] = {}
+    novelty_threshold: Number = None
+    unknown_share: Number = None
 
     @model_validator(mode="after")
     def _same_scores(self) -> Results:

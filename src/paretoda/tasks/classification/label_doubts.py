@@ -67,29 +67,31 @@ def doubt_label_sets(snapshot: Snapshot, classes: Sequence[str]) -> list[str]:
         snapshot: What a model that was trained on the source alone makes of the whole sets.
         classes: Names of the classes.
     """
-    probabilities = torch.cat([snapshot.target.logits, snapshot.held_out_target.logits]).double().softmax(1)
-    usual = novelties(snapshot.held_out_source.logits.double().softmax(1)).quantile(0.95)
-    if float((novelties(probabilities) > usual).double().mean()) > _SURPRISED:
-        return []
-    counts = snapshot.source.labels.bincount(minlength=len(classes)).double()
-    present = counts > 0
-    shares = counts[present] / counts.sum()
-    known = probabilities[:, present] / probabilities[:, present].sum(1, keepdim=True)
-    ratios, means = estimate_shares(known, shares) / shares, known.mean(0) / shares
-    absent = (ratios < _RARE) & (means < _SELDOM) & (shares * len(known) >= _EXPECTED)
-    names = [name for name, there in zip(classes, present.tolist(), strict=True) if there]
-    rare = [name for name, gone in zip(names, absent.tolist(), strict=True) if gone]
     said = []
-    if rare:
-        said.append(
-            f"The target seems to lack classes of the source: {name_some(rare)}; if it does, take --label-sets partial."
-        )
+    if absent := _find_absent_classes(snapshot, classes):
+        names = name_some(absent)
+        said.append(f"The target seems to lack classes of the source: {names}; if it does, take --label-sets partial.")
     if (share := _find_strange_share(snapshot)) is not None:
         said.append(
             f"{100 * share:.0f} % of the target are far from every class of the source; if there are new classes among "
             "them, take --label-sets open."
         )
     return said
+
+
+def _find_absent_classes(snapshot: Snapshot, classes: Sequence[str]) -> list[str]:
+    """Return classes of the source that the target seems to lack; none where the model is at a loss."""
+    probabilities = torch.cat([snapshot.target.logits, snapshot.held_out_target.logits]).double().softmax(1)
+    usual = novelties(snapshot.held_out_source.logits.double().softmax(1)).quantile(0.95)
+    if float((novelties(probabilities) > usual).double().mean()) > _SURPRISED:
+        return []
+    counts = snapshot.source.labels.bincount(minlength=len(classes)).double()
+    present = counts.nonzero().squeeze(1)
+    shares = counts[present] / counts.sum()
+    known = probabilities[:, present] / probabilities[:, present].sum(1, keepdim=True)
+    ratios, means = estimate_shares(known, shares) / shares, known.mean(0) / shares
+    absent = (ratios < _RARE) & (means < _SELDOM) & (shares * len(known) >= _EXPECTED)
+    return [classes[place] for place in present[absent].tolist()]
 
 
 def _find_strange_share(snapshot: Snapshot) -> float | None:
@@ -115,7 +117,14 @@ def examine_label_sets(task: Task[Any, Any], source: Any, target: Any) -> list[F
         source: Source, as for `make_pair`, without errors.
         target: Target, as for `make_pair`, without errors.
     """
-    settings = Settings(method="source-only", target_loss="none", scheme="linear", select="last", steps=_STEPS)
+    settings = Settings(
+        method="source-only",
+        target_loss="none",
+        scheme="linear",
+        select="last",
+        steps=_STEPS,
+        scaling="joint",  # per-domain scaling would hide that classes are absent
+    )
     device = torch.device("cpu")
     pair = task.open(settings, source, target, device).pair
     if pair.kind != "features":
