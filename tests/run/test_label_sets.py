@@ -35,8 +35,8 @@ def draw(labels, seed, shift=0.0):
 def make_domains(known, seen, seed=0):
     """A source of the first classes, a target of others, with labels."""
     rng = np.random.default_rng(seed)
-    y, z = rng.choice(known, size=240), rng.choice(seen, size=180)
-    return (draw(y, seed), y, CLASSES[: len(known)]), (draw(z, seed + 1, shift=1.0), z, CLASSES)
+    y, z = rng.choice(known, size=400), rng.choice(seen, size=240)
+    return (draw(y, seed), y, CLASSES[: len(known)]), (draw(z, seed + 1, shift=0.3), z, CLASSES)
 
 
 def main(arguments):

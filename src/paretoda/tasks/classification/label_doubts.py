@@ -21,15 +21,16 @@ from paretoda.run.settings import Settings
 from paretoda.run.task import Task
 from paretoda.run.train import train
 from paretoda.training.snapshot import take_snapshot
-from paretoda.types import Snapshot
+from paretoda.types import Snapshot, Source
 
 _RARE, _SELDOM = 0.2, 0.4
 """A class seems to be absent whose estimated share of the target is below the first part of its share of the source,
 and whose mean prediction is below the second one."""
 _EXPECTED = 10
 """Samples that a class needs to be expected in the target, so that their absence means something."""
-_SURPRISED = 0.5
-"""Share of the target above which the model is at a loss altogether, and its estimates mean nothing; chance: 0.05."""
+_SURPRISED, _LOST = 0.2, 0.6
+"""Shares of the target as new as the newest twentieth of the source, above which the model knows too little of it to
+tell which classes are absent, and to tell anything."""
 _SPLIT, _APART, _MAJORITY = 0.8, 4.0, 0.8
 """Share of the variance of novelties that two groups explain, and distance of their means, of a target in two parts;
 where more than the majority looks new, it is the gap between the domains that does."""
@@ -61,31 +62,29 @@ def estimate_shares(probabilities: Tensor, shares: Tensor, rounds: int = 200) ->
 
 
 def doubt_label_sets(snapshot: Snapshot, classes: Sequence[str]) -> list[str]:
-    """Return sentences on what speaks against equal classes in source and target; mostly there are none.
+    """Return a sentence on what speaks against equal classes in source and target; mostly there is none.
 
     Args:
         snapshot: What a model that was trained on the source alone makes of the whole sets.
         classes: Names of the classes.
     """
-    said = []
-    if absent := _find_absent_classes(snapshot, classes):
-        names = name_some(absent)
-        said.append(f"The target seems to lack classes of the source: {names}; if it does, take --label-sets partial.")
-    if (share := _find_strange_share(snapshot)) is not None:
-        said.append(
-            f"{100 * share:.0f} % of the target are far from every class of the source; if there are new classes among "
-            "them, take --label-sets open."
-        )
-    return said
-
-
-def _find_absent_classes(snapshot: Snapshot, classes: Sequence[str]) -> list[str]:
-    """Return classes of the source that the target seems to lack; none where the model is at a loss."""
     probabilities = torch.cat([snapshot.target.logits, snapshot.held_out_target.logits]).double().softmax(1)
     usual = novelties(snapshot.held_out_source.logits.double().softmax(1)).quantile(0.95)
-    if float((novelties(probabilities) > usual).double().mean()) > _SURPRISED:
-        return []
-    counts = snapshot.source.labels.bincount(minlength=len(classes)).double()
+    surprised = float((novelties(probabilities) > usual).double().mean())
+    if surprised < _SURPRISED and (absent := _find_absent_classes(snapshot.source, probabilities, classes)):
+        names = name_some(absent)
+        return [f"The target seems to lack classes of the source: {names}; if it does, take --label-sets partial."]
+    if surprised < _LOST and (share := _find_strange_share(snapshot)) is not None:
+        return [
+            f"{100 * share:.0f} % of the target are far from every class of the source; if there are new classes among "
+            "them, take --label-sets open."
+        ]
+    return []
+
+
+def _find_absent_classes(source: Source, probabilities: Tensor, classes: Sequence[str]) -> list[str]:
+    """Return classes of the source that the target seems to lack, by its predictions (n, K)."""
+    counts = source.labels.bincount(minlength=len(classes)).double()
     present = counts.nonzero().squeeze(1)
     shares = counts[present] / counts.sum()
     known = probabilities[:, present] / probabilities[:, present].sum(1, keepdim=True)
