@@ -35,7 +35,7 @@ def test_the_commands_of_the_page_run(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("suite", ["turned-digits", "diabetes"])
 def test_the_rows_of_the_table_can_be_run(suite):
-    commands = re.findall(rf"`paretoda bench {suite} --contenders (\S+) ", PAGE)
+    commands = re.findall(rf"`paretoda bench {suite} (?:--tasks \S+ )?--contenders (\S+) ", PAGE)
     assert len(commands) == 1
     contenders = read_contenders(ROOT / commands[0], {"task": "regression"})
     assert len(plan(suite, find_suite(suite), contenders, seeds=1)) == len(contenders) * len(find_suite(suite).tasks)

@@ -63,7 +63,7 @@ def test_every_name_of_the_oracle_says_so():
     functions = [
         value for _, value in inspect.getmembers(oracle, inspect.isfunction) if value.__module__ == oracle.__name__
     ]
-    assert len(functions) == 2
+    assert len(functions) == 3
     for function in functions:
         assert "oracle" in function.__name__
         assert any("oracle" in name for name in inspect.signature(function).parameters)

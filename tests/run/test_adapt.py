@@ -119,7 +119,7 @@ def test_a_run_killed_before_its_first_checkpoint_begins_again(files, small):
 
 
 @pytest.mark.parametrize("method", ALIGNMENTS)
-@pytest.mark.parametrize("target_loss", TARGET_LOSSES)
+@pytest.mark.parametrize("target_loss", [name for name in TARGET_LOSSES if name != "novelty"])  # for open label sets
 def test_every_method_runs_with_every_target_loss(arrays, method, target_loss):
     x, y, t, _ = arrays
     run = adapt((x, y), t, method=method, target_loss=target_loss, steps=6, batch_size=16, bottleneck=8, select="last")

@@ -110,8 +110,8 @@ class ClassWeights(LabelSetWeights):
         >>> target = Target(empty, torch.tensor([[9.0, 0.0], [9.0, 0.0]]), torch.arange(2))
         >>> weights.refresh(SimpleNamespace(target=target))  # in training a whole Snapshot
         >>> source, _ = weights.weigh(Source(empty, empty[:, :2], torch.arange(2), labels=torch.arange(2)), target)
-        >>> source.weights.round(decimals=3)
-        tensor([1.0000, 0.0000])
+        >>> source.weights.round().tolist()
+        [1.0, 0.0]
     """
 
     values: Tensor
