@@ -111,7 +111,7 @@ class ClassWeights(LabelSetWeights):
         >>> weights.refresh(SimpleNamespace(target=target))  # in training a whole Snapshot
         >>> source, _ = weights.weigh(Source(empty, empty[:, :2], torch.arange(2), labels=torch.arange(2)), target)
         >>> source.weights.round(decimals=3)
-        tensor([1.0000, 0.0000])
+        tensor([1., 0.])
     """
 
     values: Tensor
