@@ -150,6 +150,7 @@ class Source(Domain):
             index=self.index[chosen],
             inputs=inputs,
             extra_logits=tuple(logits[chosen] for logits in self.extra_logits),
+            weights=None if self.weights is None else self.weights[chosen],
             labels=self.labels[chosen],
             domain=None,
         )

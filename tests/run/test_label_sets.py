@@ -1,6 +1,7 @@
 """Runs whose target lacks classes of the source, or has classes of its own."""
 
 import json
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -250,6 +251,17 @@ def test_labelled_target_samples_may_be_given(open_data):
     assert "labels" in run.history[0]["losses"]
     right = np.array(run.predict(t)) == np.array([*source[2], "unknown", "unknown"])[z]
     assert right.mean() > 0.9
+
+
+def test_each_of_several_sources_keeps_the_weights_of_its_samples(partial_data):
+    index = torch.arange(6)
+    both = Source(*(torch.randn(6, 3) for _ in "fl"), index, labels=index % 3, domain=index % 2, weights=index / 10)
+    assert both.of(1).weights.tolist() == both.weights[1::2].tolist()
+    assert replace(both, weights=None).of(1).weights is None
+    (x, y, *names), target, *_ = partial_data
+    sources = [(x[start::2], y[start::2], *names) for start in (0, 1)]
+    run = adapt(sources, target, **{**QUICK, "label_sets": "partial", "steps": 12})
+    assert {"source-1", "alignment-1", "source-2", "alignment-2"} <= set(run.history[-1]["losses"])
 
 
 def test_the_estimators_know_unknown_samples(open_data, partial_data):
