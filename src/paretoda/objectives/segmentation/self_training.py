@@ -9,9 +9,8 @@ from torch import Tensor
 from torch.nn import functional
 
 from paretoda.maps import resize_maps
-from paretoda.objectives.parts.growth import check_strength
-from paretoda.objectives.target.mean_teacher import find_taught
-from paretoda.types import IGNORE, Batch, Lesson, Objective, Source, Target
+from paretoda.objectives.target.mean_teacher import MeanTeacher, find_taught
+from paretoda.types import IGNORE, Batch, Lesson, Source, Target
 
 _JITTER = 0.25
 """Largest change of the contrast of a changed image, and of the brightness of its channels, in deviations."""
@@ -72,7 +71,7 @@ def jitter_colours(inputs: Tensor, strength: float) -> Tensor:
     return inputs * (1 + contrast) + brightness
 
 
-class SelfTraining(Objective):
+class SelfTraining(MeanTeacher):
     """Cross-entropy of changed target images to the labels of the averaged teacher, over all pixels.
 
     Labels of the teacher count as much as the share of the batch's pixels that it is confident of: little in the
@@ -89,24 +88,19 @@ class SelfTraining(Objective):
         ValueError: The strength or the jitter is negative, or the confidence is no probability.
     """
 
-    follows_teacher = True
-
     def __init__(
         self,
-        features: int,  # noqa: ARG002
-        classes: int,  # noqa: ARG002
+        features: int,
+        classes: int,
         *,
         strength: float = 1.0,
         confidence: float = 0.968,
         jitter: float = _JITTER,
     ) -> None:
-        super().__init__()
-        check_strength(strength)
-        if not 0 <= confidence <= 1:
-            raise ValueError(f"confidence is a probability, from 0 to 1, not {confidence}")
+        super().__init__(features, classes, strength=strength, confidence=confidence)
         if jitter < 0:
             raise ValueError(f"jitter is 0 or more, not {jitter}")
-        self.strength, self.confidence, self.jitter = strength, confidence, jitter
+        self.jitter = jitter
 
     def lesson(self, batch: Batch, probabilities: Tensor) -> Lesson:
         """Return changed images, with the teacher's labels and their weight; the colours of all are changed."""
@@ -140,7 +134,7 @@ class SelfTraining(Objective):
 
     def extra_repr(self) -> str:
         """Return the settings that `repr` shows."""
-        return f"strength={self.strength}, confidence={self.confidence}, jitter={self.jitter}"
+        return f"{super().extra_repr()}, jitter={self.jitter}"
 
 
 class Dacs(SelfTraining):
